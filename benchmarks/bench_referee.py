@@ -3,7 +3,7 @@
 Both play the same game of two bots that answer at once (instant_bot.c), again and again with fresh
 processes, so that all time that passes is the referee's, the kernel's and the process starts'.  Each
 referee is a program of its own that prints numbers (referee.c, our_referee.py); here they are run in turn,
-several times over, and the medians are compared.  NOTES below says what the figures mean.
+several times over, and the medians are compared.  NOTES below explains the figures.
 
 The exit status is 0 whether or not the targets are reached, 1 if the two referees did not play the same
 games, 2 if something needed is not there.
@@ -29,7 +29,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 
 CAN_PIN = hasattr(os, "sched_setaffinity")
-"""Whether processes can be kept on some of the CPUs: on Linux, not on macOS."""
+"""True if processes can be kept on some of the CPUs, as on Linux, but not on macOS."""
 
 KALARENA = [sys.executable, "-c", "from tournaments.cli.main import main; main()"]
 """The command `kalarena` of this source tree."""
@@ -47,9 +47,9 @@ MAX_CONFINED_START_MS = 25.0
 STARTS = 40
 """Starts of a bot of each kind in each repetition."""
 
-JUDGED_PLACE = "one"
-"""Where the ratio of wall times is judged: over all CPUs it was seen anywhere between 1.5 and 12, as the
-kernel put the bots of the one or the other referee on another CPU."""
+JUDGED_CPUS = "one"
+"""CPUs for which the ratio of wall times has a target.  Over all CPUs, ratios from 1.5 to 12 were measured:
+the kernel moves the bots of the one or the other referee to another CPU."""
 
 NOTES = """\
 wall per move   From the second bot's first reply until the last END is written, so without process starts.
@@ -74,19 +74,19 @@ start of a bot  From before its start until it has ended, for a bot that ends at
 
 @dataclass(frozen=True)
 class Cost:
-    """What one referee costs, in one run of many games or as medians of many runs."""
+    """Costs of one referee, in one run of many games or as medians of many runs."""
 
     wall_per_move_us: float
     cpu_per_move_us: float
-    """Of the referee, without process starts."""
+    """CPU time of the referee without process starts."""
     cpu_per_game_ms: float
     """The same, per game."""
     start_cpu_per_game_ms: float
-    """Of the referee, to start and reap both bots' processes."""
+    """CPU time of the referee for starting and reaping both bots' processes."""
 
     @classmethod
     def of(cls, numbers: dict[str, Any]) -> "Cost":
-        """From what one of the two programs printed."""
+        """Create the costs from the output of one of the two programs."""
         moves = numbers["moves"]
         total_s = numbers["total_cpu_s"]
         start_s = numbers["start_cpu_s"] if "start_cpu_s" in numbers else total_s - numbers["play_cpu_s"]
@@ -157,7 +157,7 @@ class Arena:
         return self.finish(subprocess.Popen(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True))
 
     def games_per_s(self, who: str, games: int, at_once: int, *options: str) -> float:
-        """How many games a second, ``at_once`` being played at any time."""
+        """Return the games per second, with ``at_once`` games at a time."""
         if who == "ours":
             numbers = self.finish(self.start(who, games, TIMED_PAIR, *options, "--at-once", str(at_once)))
             return float(numbers["games"] / numbers["total_wall_s"])
@@ -168,7 +168,7 @@ class Arena:
         return share * at_once / (time.perf_counter() - began)
 
     def run_tournament(self, rounds: int, at_once: int) -> float:
-        """Seconds that `kalarena tournament run` takes for two games a round, in a new directory."""
+        """Return the seconds of `kalarena tournament run` for two games a round, in a new directory."""
         bot = shlex.quote(str(self.folder / "instant_bot"))
         # A JSON string is a TOML string, too.
         entries = ", ".join(
@@ -196,7 +196,10 @@ class Arena:
         return took
 
     def tournament_games_per_s(self, games: int, at_once: int) -> float:
-        """From a long and a short tournament, so that starting the program and its workers drops out."""
+        """Return the games per second, without the start of the program and its workers.
+
+        They follow from the difference of a long and a short tournament.
+        """
         short, long = at_once, at_once + max(1, games // 2)
         took = self.run_tournament(long, at_once) - self.run_tournament(short, at_once)
         return 2 * (long - short) / max(took, 1e-3)  # a few games alone may drown in noise
@@ -234,7 +237,7 @@ def available_cpus() -> set[int]:
 
 
 def placements() -> dict[str, set[int]]:
-    """Where the referee and its two bots run together."""
+    """Return the sets of CPUs on which the referee and its two bots run, by name."""
     cpus = available_cpus()
     if not CAN_PIN or len(cpus) == 1:
         return {"all": cpus}
@@ -246,7 +249,7 @@ def medians(costs: list[Cost]) -> Cost:
 
 
 def show_progress(text: str) -> None:
-    """On a terminal only; each text takes the place of the one before."""
+    """Show a text on a terminal, in place of the previous one."""
     if sys.stderr.isatty():
         print(f"\r{text:<40}\r", end="", file=sys.stderr, flush=True)
 
@@ -320,7 +323,7 @@ def rows(report: dict[str, Any]) -> Iterator[str | Row]:
         yield "Referee and both bots on one CPU" if place == "one" else "Over all CPUs"
         c, ours = Cost(**costs["c"]), Cost(**costs["ours"])
         wall = Row("wall per move, us", c.wall_per_move_us, ours.wall_per_move_us)
-        if place == JUDGED_PLACE or JUDGED_PLACE not in report["cost"]:
+        if place == JUDGED_CPUS or JUDGED_CPUS not in report["cost"]:
             reached = wall.ours <= MAX_WALL_RATIO * wall.c
             wall = replace(wall, target=f"ratio <= {MAX_WALL_RATIO:g}", reached=reached)
         yield wall

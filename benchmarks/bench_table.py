@@ -37,7 +37,7 @@ from tournaments.schedule.pairing import Pairing
 from tournaments.schedule.plan import Plan
 
 TARGET_S = 3.0
-"""What a lecturer waits for without wondering; from pressing the key to the whole table."""
+"""Target in seconds from the start of the command to the whole table: a wait that surprises nobody."""
 
 BOTS = 40
 """As many as a course has groups."""

@@ -1,9 +1,9 @@
-"""Thousands of workers of Dask in one process, which speak to a real scheduler and start nothing.
+"""Thousands of simulated Dask workers in one process, connected to a real scheduler; they start nothing.
 
-Each has its own encrypted connection, says what a worker says (who it is, that a game begins if it is no
-quick one, the game, the end of the task), plays as many games at a time as it has slots, and gives games that
-wait to another worker when the scheduler asks for that.  A game is a wait, and what is sent of it is made up
-from one record.  What is not there: heartbeats, and answers to other workers, which nobody asks for.
+Each has its own encrypted connection and sends the messages of a worker: its registration, the begin of a
+game if it is no quick one, the game, the end of the task.  It plays as many games at a time as it has slots,
+and returns waiting games when the scheduler requests them for another worker.  A game is a wait, and its
+reply is made from one record.  There are no heartbeats, and no answers to other workers, which never send requests.
 """
 
 import argparse
@@ -37,7 +37,7 @@ JOINING_AT_ONCE = 20
 
 
 class Cluster:
-    """All of them."""
+    """All simulated workers."""
 
     def __init__(self, scheduler: str, credentials: Path, slots: int, length_s: float, record: GameRecord):
         self.scheduler = scheduler
@@ -46,12 +46,12 @@ class Cluster:
         self.length_s = length_s
         self.record = record
         self.topic = ""
-        """Where the head listens."""
+        """Topic of the events that the head receives."""
         self.playing = 0
         self.most_playing = 0
 
     async def join(self, count: int) -> list["FakeWorker"]:
-        """Connect them, some at a time."""
+        """Connect the workers, some at a time."""
         limit = asyncio.Semaphore(JOINING_AT_ONCE)
         versions = get_versions()
         workers = [FakeWorker(self, number) for number in range(count)]
@@ -65,7 +65,7 @@ class Cluster:
 
 
 class FakeWorker:
-    """One of them."""
+    """Simulated worker."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         self._cluster = cluster
@@ -79,7 +79,7 @@ class FakeWorker:
         self._is_sending = False
 
     async def join(self, versions: dict[str, Any]) -> None:
-        """Connect, and say what a worker says first."""
+        """Connect and register, as a worker does."""
         slots = self._cluster.slots
         ours = Versions()
         facts = HostFacts(self._host, slots, Tier.OFF.value, 1e6, ours.kalarena, ours.python)
@@ -129,7 +129,7 @@ class FakeWorker:
         found = next((one for one in self._waiting if _key(one["key"]) == key), None)
         if found is not None:
             self._waiting.remove(found)
-        self._say(
+        self._send_message(
             {
                 "op": "steal-response",
                 "key": key,
@@ -150,15 +150,15 @@ class FakeWorker:
             cluster.playing += 1
             cluster.most_playing = max(cluster.most_playing, cluster.playing)
             if cluster.length_s > QUICK_S:
-                self._say(_event(cluster.topic, {"game": list(key), "begins": self._here}))
+                self._send_message(_event(cluster.topic, {"game": list(key), "begins": self._here}))
             asyncio.get_running_loop().call_later(cluster.length_s, self._end, key, task, time.time())
 
     def _end(self, key: tuple[str, ...], task: dict[str, Any], began: float) -> None:
         cluster = self._cluster
         job = _job(task["run_spec"])
         reply = GAME + reply_to(job, cluster.record)
-        self._say(_event(cluster.topic, {"game": list(key), "begins": self._here, "reply": reply}))
-        self._say(
+        self._send_message(_event(cluster.topic, {"game": list(key), "begins": self._here, "reply": reply}))
+        self._send_message(
             {
                 "op": "task-finished",
                 "status": "OK",
@@ -177,7 +177,7 @@ class FakeWorker:
         cluster.playing -= 1
         self._begin()
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send_message(self, message: dict[str, Any]) -> None:
         self._news.append(message)
         if not self._is_sending:
             self._is_sending = True
@@ -208,7 +208,7 @@ METRICS: dict[str, Any] = {
     "memory": 0,
     "time": 0.0,
 }
-"""Of a worker that has nothing to tell."""
+"""Metrics of an idle worker."""
 NONE = pickle.dumps(type(None))
 
 
@@ -239,7 +239,7 @@ def _job(run_spec: Any) -> Job:
 
 
 async def main() -> None:
-    """Be these workers until standard input ends; then say what there was to see."""
+    """Simulate workers until standard input ends; then print the measurements."""
     parser = argparse.ArgumentParser()
     parser.add_argument("scheduler")
     parser.add_argument("credentials", type=Path)

@@ -1,4 +1,4 @@
-"""Games that take no time: what is measured with them is everything around a game."""
+"""Simulated games that take no time, for measurements of everything around a game."""
 
 import pickle
 import random
@@ -20,28 +20,28 @@ CONTROL = TimeControl(move_s=10.0)
 
 
 class InstantEngine:
-    """An engine whose games are waits.  The same job ends the same way every time."""
+    """Engine whose games are waits.  The same job has the same result every time."""
 
     def __init__(self, workers: int, record: GameRecord, length_s: float = 0.0) -> None:
-        """``record`` is a real game: each game that is asked for has its moves and its conversation.
+        """Create an engine whose games have the moves and the conversation of ``record``.
 
-        ``length_s`` is how long each takes.
+        ``length_s`` is the duration of each game.
         """
         self.concurrency = workers
-        self._places = trio.CapacityLimiter(workers)
+        self._slots = trio.CapacityLimiter(workers)
         self._length_s = length_s
         self._record = record
         self._replies: dict[str, bytes] = {}
 
     def prepare(self, jobs: Iterable[Job]) -> None:
-        """Pack these jobs' games now, as in a tournament others do: it is not to be measured."""
+        """Pack the games of jobs in advance, outside of the measurement: in a tournament, workers do this."""
         self._replies |= {job.key: reply_to(job, self._record) for job in jobs}
 
     async def play(
         self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
     ) -> PackedGame:
         """Wait, and read the game as one that came from another process."""
-        async with self._places:
+        async with self._slots:
             if on_start is not None:
                 on_start("")
             await trio.sleep(self._length_s)
@@ -50,13 +50,13 @@ class InstantEngine:
 
 
 def reply_to(job: Job, record: GameRecord) -> bytes:
-    """What a process that played this game would send: the record with the job's names."""
+    """Return the reply of a process that played this game: the record with the job's names."""
     game = replace(record, key=job.key, players=job.players, result=made_up_result(job))
     return pickle.dumps(PackedGame.of(game))
 
 
 def made_up_result(job: Job) -> MatchResult:
-    """Who won, drawn by the game's key."""
+    """Return a random result, which depends on the game's key."""
     dice = random.Random(job.key)
     if dice.random() < DRAWS:
         return MatchResult(None, Reason.SCORE, "a draw", (36, 36))
@@ -66,7 +66,7 @@ def made_up_result(job: Job) -> MatchResult:
 
 
 def tournament_of(bots: int, rounds: int, game: str) -> Tournament:
-    """A round robin of bots that are never started."""
+    """Return a round robin of bots that are never started."""
     here = str(Path.cwd())
     players = [Player(f"bot {number:03d}", ("/bin/true",), here, f"{number}") for number in range(bots)]
     return Tournament(

@@ -40,7 +40,7 @@ from tournaments.engines.local import open_local_engine
 GAME = "manchester"
 CONTROL = TimeControl(move_s=10.0)
 WARM_UP_GAMES = 8
-"""For each worker: imports and caches are not what is measured."""
+"""Games of each worker before the measurement, for its imports and caches."""
 
 BARE = Sandbox()
 
@@ -62,10 +62,10 @@ def make_jobs(players: Players, games: int, sandbox: Sandbox = BARE) -> list[Job
 
 
 class Played(NamedTuple):
-    """What is kept of a game: whole records would make the garbage collector dearer with each game."""
+    """Figures of a game: whole records would make the garbage collector slower with each game."""
 
     moving_s: float
-    """From the second bot's first reply until the last END is written."""
+    """Seconds from the second bot's first reply until the last END is written."""
     moves: int
     game: str
     """The moves, separated by commas."""
@@ -91,7 +91,7 @@ def start_cpu_s(players: Players, games: int) -> float:
 
 
 def describe(played: list[Played]) -> dict[str, Any]:
-    """What was played.  Raises ValueError if the games are not one and the same."""
+    """Return the moves that were played.  Raises ValueError if the games differ."""
     games = {(one.game, one.board) for one in played}
     if len(games) != 1:
         raise ValueError(f"the same bots played {len(games)} different games: {sorted(games)}")
@@ -120,7 +120,7 @@ def measure(players: Players, games: int) -> dict[str, Any]:
 
 
 async def play_in(engine: Engine, jobs: list[Job]) -> list[Played]:
-    """Play all jobs; the engine says how many at a time."""
+    """Play all jobs, with the concurrency of the engine."""
     played: list[Played] = []
 
     async def play(job: Job) -> None:

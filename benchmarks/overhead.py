@@ -1,16 +1,16 @@
-"""Measures what playing a game by Dask costs beside playing it here, with the same number of places.
+"""Measures the overhead of a game that is played by Dask, with the same number of slots.
 
 Bots that answer at once play a short game again and again: some games by the local engine, some by a
 scheduler and a worker on this machine, with TLS, and so on by turns, since other programs may keep it busy.
 
-Alone: one game is asked for at a time, and timed from asking to having its record.
-Busy: as many are asked for as a tournament asks for, twice the places, so that the next game lies ready when
-one ends.  Then a game costs what its place is occupied by it: time, times places, by games.
+Alone: one game is requested at a time, and timed from the request to its record.
+Busy: as many games are requested as by a tournament, twice the slots, so that the next game is ready when
+one ends.  The cost of a game is the time for which it occupies its slot: time, times slots, by games.
 
-With --own-core a game runs on one core only, as a tournament can ask for: where there is another one, the
-system moves Dask there for the most part.
+With --own-core a game runs on one core only, as in a tournament with ``own_core``: on a machine with more
+cores, the system mostly moves Dask to another one.
 
-What is compared are neighbouring rounds, and of their differences the median.  The exit status is 0 whether
+Neighbouring rounds are compared; the result is the median of their differences.  The exit status is 0 whether
 or not the target is reached.
 """
 
@@ -46,8 +46,8 @@ TARGET_MS = 5.0
 """A game of the course takes seconds."""
 ROUNDS = 10
 ALONE, BUSY = 3, 32
-"""Games of a round, and for each place: so few that a round is over within some seconds, and so many that its
-first one, which cannot lie ready, does not count."""
+"""Games of a round, and for each slot: so few that a round takes some seconds, and so many that the first
+game, which cannot be ready in advance, does not count."""
 WARM_UP = 10
 GAME = "kalah(2,1)"
 CONTROL = TimeControl(move_s=10.0)
@@ -56,18 +56,18 @@ KALARENA = [sys.executable, "-c", "from tournaments.cli.main import entry; entry
 
 @lru_cache(maxsize=1)
 def players() -> tuple[Player, Player]:
-    """Two bots that hardly think; found once, as for a tournament."""
+    """Return two quick bots; they are resolved once, as in a tournament."""
     player = resolve_bot("first_legal", Path.cwd())
     return replace(player, name="one"), replace(player, name="two")
 
 
 def a_job(number: int) -> Job:
-    """A game of few moves."""
+    """Return the job of a game of few moves."""
     return Job(f"game-{number}", GAME, players(), CONTROL)
 
 
-async def alone(engine: Engine, places: int) -> float:
-    """Milliseconds that a game takes whoever asked for it, at the median."""
+async def alone(engine: Engine, slots: int) -> float:
+    """Return the median time of a game in milliseconds, from the request to its record."""
     took = []
     for number in range(ALONE):
         began = time.perf_counter()
@@ -76,9 +76,9 @@ async def alone(engine: Engine, places: int) -> float:
     return median(took)
 
 
-async def busy(engine: Engine, places: int) -> float:
-    """Milliseconds that a game takes of a place's time."""
-    games = BUSY * places
+async def busy(engine: Engine, slots: int) -> float:
+    """Return the milliseconds for which a game occupies a slot."""
+    games = BUSY * slots
     numbers = iter(range(games))
 
     async def play_on() -> None:
@@ -87,19 +87,19 @@ async def busy(engine: Engine, places: int) -> float:
 
     began = time.perf_counter()
     async with trio.open_nursery() as nursery:
-        for _ in range(2 * places):
+        for _ in range(2 * slots):
             nursery.start_soon(play_on)
-    return (time.perf_counter() - began) * 1000 * places / games
+    return (time.perf_counter() - began) * 1000 * slots / games
 
 
 MEASURES = {"alone": alone, "busy": busy}
 
 
 @contextmanager
-def a_worker(address: str, credentials: Path, places: int) -> Iterator[None]:
-    """`kalarena worker` on this machine."""
+def a_worker(address: str, credentials: Path, slots: int) -> Iterator[None]:
+    """Run `kalarena worker` on this machine."""
     command = [*KALARENA, "worker", "--scheduler", address, "--credentials", os.fspath(credentials)]
-    command += ["--slots", str(places)]
+    command += ["--slots", str(slots)]
     # In a session of its own, as on another machine: Linux shares its cores between sessions, and each bot
     # has one, so that all of ours together would get as much as one bot.
     worker = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
@@ -110,22 +110,22 @@ def a_worker(address: str, credentials: Path, places: int) -> Iterator[None]:
         worker.wait(60)
 
 
-async def measure(rounds: int, places: int, *, own_core: bool) -> dict[str, dict[str, float]]:
-    """Both engines by turns; for each measure the median of both, and of what Dask takes more."""
+async def measure(rounds: int, slots: int, *, own_core: bool) -> dict[str, dict[str, float]]:
+    """Measure both engines in turn; return their medians and the median of the difference."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in MEASURES}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         credentials = Credentials.made(folder / "credentials")
         async with (
             open_scheduler(credentials, folder / "scheduler.log", "127.0.0.1") as address,
-            open_local_engine(folder, places, own_core=own_core) as local,
+            open_local_engine(folder, slots, own_core=own_core) as local,
         ):
-            with a_worker(address, credentials.directory, places):
+            with a_worker(address, credentials.directory, slots):
                 security = credentials.security()
                 async with open_dask_engine(
                     address, "overhead", security=security, own_core=own_core
                 ) as dask:
-                    await wait_for_slots(dask, places, 60)
+                    await wait_for_slots(dask, slots, 60)
                     for engine in (local, dask):
                         for number in range(WARM_UP):
                             await engine.play(a_job(number))
@@ -133,7 +133,7 @@ async def measure(rounds: int, places: int, *, own_core: bool) -> dict[str, dict
                         for name, takes in MEASURES.items():
                             # Who is first changes, as what is left to do for one is done during the next.
                             order = (local, dask) if number % 2 else (dask, local)
-                            took = {engine: await takes(engine, places) for engine in order}
+                            took = {engine: await takes(engine, slots) for engine in order}
                             found[name].append((took[local], took[dask]))
     return {name: summed_up(pairs) for name, pairs in found.items()}
 
@@ -150,12 +150,12 @@ def summed_up(pairs: list[tuple[float, float]]) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--places", type=int, default=1)
+    parser.add_argument("--slots", "--places", type=int, default=1)
     parser.add_argument("--own-core", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with prepare_for_many_games():  # as the command that runs tournaments does
-        takes = partial(measure, arguments.rounds, arguments.places, own_core=arguments.own_core)
+        takes = partial(measure, arguments.rounds, arguments.slots, own_core=arguments.own_core)
         found = trio.run(takes)
     if arguments.json:
         print(json.dumps(found))

@@ -5,9 +5,9 @@ of --length seconds.  The engine is one without processes (benchmarks/instant.py
 with its scheduler, both ends of whose connections are encrypted; then only the workers are not real
 (benchmarks/fake_workers.py).
 
-What is said of each process is the processor time of a game, since on a machine with other work the clock on
-the wall says little: a process has one core at most, so that a million divided by these microseconds is what
-it can do in a second.  The one that can do least stops the head first.
+For each process, the CPU time of a game is measured, since wall time depends on the machine's other work.
+A process has one core at most, so that a million divided by these microseconds is its limit in games per
+second.  The process with the lowest limit is the bottleneck of the head.
 
 The exit status is 0 whether or not the target is reached.
 """
@@ -57,7 +57,7 @@ MANY = f"store, {TOGETHER} at a time"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What is simulated."""
+    """Size of the simulated cluster."""
 
     workers: int = WORKERS
     slots: int = 1
@@ -69,7 +69,7 @@ class Cluster:
 
 @dataclass
 class Watch(Observer):
-    """Counts games that have begun and are not kept, and notes when the last one was kept."""
+    """Observer that counts the games in flight, and has the time at which the last one was stored."""
 
     in_flight: set[str] = field(default_factory=set)
     most_in_flight: int = 0
@@ -93,11 +93,11 @@ class Watch(Observer):
 def measure_run(
     cluster: Cluster, bots: int, rounds: int, record: GameRecord, url: str | None = None
 ) -> dict[str, float]:
-    """A tournament from schedule to table."""
+    """Measure a tournament from its schedule to its table."""
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
         tournament = tournament_of(bots, rounds, record.game)
-        with Store(_place(directory, url)) as store, prepare_for_many_games():
+        with Store(_location(directory, url)) as store, prepare_for_many_games():
             store.claim(tournament.name, TournamentResults.of(tournament).config(), tournament.identity())
             began = time.perf_counter()
             run = Run(tournament, store)
@@ -147,7 +147,7 @@ async def _play(run: Run, cluster: Cluster, record: GameRecord, directory: Path)
 async def _engine(
     cluster: Cluster, record: GameRecord, directory: Path, jobs: Iterable[Job]
 ) -> AsyncIterator[tuple[Engine, dict[str, float]]]:
-    """The engine, and a place for what was seen of its other processes."""
+    """Provide the engine, and a mapping for the figures of its other processes."""
     more: dict[str, float] = {}
     if not cluster.dask:
         instant = InstantEngine(cluster.workers * cluster.slots, record, cluster.length_s)
@@ -165,7 +165,7 @@ async def _engine(
     more["workers_cpu_us_a_game"] = seen.workers_cpu_s * 1e6
 
 
-def _place(directory: Path, url: str | None) -> Location:
+def _location(directory: Path, url: str | None) -> Location:
     if url is None:
         return SQLiteFile(directory / "results.db")
     return PostgreSQLSchema(parse_url(url), f"scale_{os.getpid()}")
@@ -207,7 +207,7 @@ def _each(step: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def stages(run: dict[str, float], steps: dict[str, float]) -> dict[str, float]:
-    """What each part could do alone on one core, in games a second; files are written on any number."""
+    """Return the limit of each part alone on one core, in games per second; files use any number of cores."""
     cpu = {
         "head: runner, engine, store": run["head_cpu_us_a_game"],
         "scheduler of Dask": run.get("scheduler_cpu_us_a_game", 0.0),
@@ -242,7 +242,7 @@ def main() -> int:
     print("processor time of a game, step by step, in microseconds")
     for name, figure in steps.items():
         print(f"  {name:28} {figure:8.0f}")
-    print("what each part can do with a core of its own, in games a second")
+    print("limit of each part with a core of its own, in games a second")
     for name, rate in able.items():
         print(f"  {name:28} {rate:8.0f}")
     first = min((name for name in able if name != "files, on each core"), key=able.__getitem__)

@@ -27,23 +27,23 @@ LINE_BYTES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of a cluster."""
+    """Size of a cluster."""
 
     workers: int
     slots: int
-    """Of each."""
+    """Slots of each worker."""
     length_s: float
-    """Of a game."""
+    """Duration of a game in seconds."""
 
 
 @dataclass
 class Seen:
-    """What there was to see beside the head."""
+    """Measurements of the processes beside the head."""
 
     joined_s: float = 0.0
-    """How long all workers took to join."""
+    """Time until all workers had joined, in seconds."""
     scheduler_cpu_s: float = 0.0
-    """While games were played."""
+    """CPU time of the scheduler while games were played."""
     workers_cpu_s: float = 0.0
     most_playing: int = 0
 
@@ -52,7 +52,7 @@ class Seen:
 async def open_cluster(
     directory: Path, record: GameRecord, size: Size
 ) -> AsyncIterator[tuple[DaskEngine, Seen]]:
-    """An engine with all its workers; what was seen is there afterwards."""
+    """Provide an engine with all its workers; the measurements are complete after the block."""
     seen = Seen()
     credentials = Credentials.made(directory / "credentials")
     packed = directory / "record"
@@ -90,7 +90,7 @@ async def _workers(
 
 
 async def _answer(process: trio.Process) -> dict[str, float]:
-    """A line of JSON."""
+    """Return the next line of JSON."""
     assert process.stdout is not None
     line = b""
     while not line.endswith(b"\n"):
@@ -100,7 +100,7 @@ async def _answer(process: trio.Process) -> dict[str, float]:
 
 
 def _child(of: str) -> int:
-    """The number of the process that we started whose command line has this."""
+    """Return the process id of our child whose command line contains a text."""
     tasks = Path("/proc/self/task").glob("*/children")
     children = [int(number) for task in tasks for number in task.read_text().split()]
     (found,) = (one for one in children if of in Path(f"/proc/{one}/cmdline").read_text())

@@ -3,8 +3,8 @@
     python -m benchmarks.load [--minutes 5] [--students 200] [--uploads-a-minute 20] [--players 20]
         [--database URL] [--json]
 
-Students, each at an address of their own, look at pages with pauses like people's, keep the first page up
-to date and watch games. Some of them play casual games against bots for part of the time, so that the charged
+Students, each at an address of their own, read pages with pauses like people's, keep the first page up to
+date and watch games. Some of them play casual games against bots for part of the time, so that the charged
 times of the tournament's bots with and without these games can be compared. Versions are submitted with
 tokens and checked. A round robin is played on all cores beside practice. Then the server is ended with all
 clients connected, and the stored data are compared with the acknowledged data.
@@ -39,7 +39,7 @@ def arguments() -> argparse.Namespace:
         "--nice",
         type=int,
         default=0,
-        help="by how much this client gives way to the server; its own delay is printed",
+        help="nice value of this client; its own delay is printed",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()

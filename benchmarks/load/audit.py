@@ -1,4 +1,4 @@
-"""What the databases have in the end: every upload and every game, once, and why games ended."""
+"""Comparison of the stored uploads and games with those that the server acknowledged."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
@@ -23,11 +23,11 @@ BY_TIME = (Reason.TIMEOUT, Reason.START)
 
 @dataclass(frozen=True)
 class Uploads:
-    """What became of uploads that were acknowledged."""
+    """Acknowledged uploads, as they are stored at the end."""
 
     states: Counter[str]
     lost: list[str]
-    """Not there, or refused although they are the starter kit's bot; sentences."""
+    """Uploads that are missing, or were refused although they are the starter kit's bot; sentences."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Games:
 
     kept: int
     total: int | None
-    """That there will be; None of the practice ladder, which has no end."""
+    """Number of games of the whole tournament; None for the practice ladder, which has no end."""
     by_time: list[str]
-    """Lost by time, as sentences: none of the bots needs as much as it has."""
+    """Games lost by time, as sentences: no bot needs all of its time."""
     other_faults: list[str]
     wrong: list[str]
-    """Games that the server said it has, and has not, or has twice; sentences."""
+    """Acknowledged games that are missing or stored twice; sentences."""
 
 
 def audit_uploads(scene: Scene, acknowledged: Iterable[Acknowledged]) -> Uploads:
-    """Look for each of them."""
+    """Compare each acknowledged upload with the stored one."""
     contents = ContentStore(scene.data / "submissions")
     states: Counter[str] = Counter()
     lost: list[str] = []
@@ -84,7 +84,7 @@ def audit_casual(scene: Scene, played: Iterable[Played]) -> list[str]:
 
 
 def audit_games(scene: Scene, finished: Set[tuple[str, str]]) -> dict[str, Games]:
-    """The games of each competition, by its name; ``finished`` are those that must be there."""
+    """Return the games of each competition by its slug; those in ``finished`` must be stored."""
     with Course(scene.database.course(), CHEAP) as course:
         known = course.competitions.all()
     return {one.slug: _games(scene.database, one, finished) for one in known}
@@ -113,11 +113,11 @@ def _games(database: Database, competition: Competition, finished: Set[tuple[str
     return Games(
         kept=len(games),
         total=total,
-        by_time=[_told(game) for game in games if game.reason in BY_TIME],
-        other_faults=[_told(game) for game in games if game.reason not in (*PLAYED_OUT, *BY_TIME)],
+        by_time=[_sentence(game) for game in games if game.reason in BY_TIME],
+        other_faults=[_sentence(game) for game in games if game.reason not in (*PLAYED_OUT, *BY_TIME)],
         wrong=wrong,
     )
 
 
-def _told(game: GameSummary) -> str:
+def _sentence(game: GameSummary) -> str:
     return f"{game.key}: {game.detail}"

@@ -13,7 +13,7 @@ import trio
 
 READ_BYTES = 1 << 16
 ANSWER_S = 60.0
-"""Nobody waits longer for a page; it counts as an error then."""
+"""Maximum wait for a page in seconds; a longer one is an error."""
 CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 HREF = re.compile(r'href="(/[^"#]*)')
 LOST = (trio.BrokenResourceError, trio.ClosedResourceError, h11.RemoteProtocolError, OSError)
@@ -21,27 +21,27 @@ LOST = (trio.BrokenResourceError, trio.ClosedResourceError, h11.RemoteProtocolEr
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """Response of the server."""
 
     status: int
-    """0 if nothing did."""
+    """HTTP status; 0 without a response."""
     location: str
     body: bytes
 
     @property
     def text(self) -> str:
-        """The page."""
+        """The body as text."""
         return self.body.decode()
 
     @property
     def links(self) -> list[str]:
-        """Where it leads on this site."""
+        """Paths of the page's links within the site."""
         return [unescape(found) for found in HREF.findall(self.text)]
 
 
 @dataclass(frozen=True)
 class Event:
-    """One of a stream."""
+    """Event of a stream."""
 
     kind: str
     id: str
@@ -49,7 +49,7 @@ class Event:
 
 
 class Browser:
-    """Asks one server, as somebody at an address of his own behind our proxy."""
+    """Client of one server, with an address of its own behind a proxy."""
 
     def __init__(self, port: int, address: str, token: str | None = None) -> None:
         self._port = port
@@ -61,17 +61,17 @@ class Browser:
         self._connection = h11.Connection(h11.CLIENT)
 
     async def get(self, path: str) -> Answer:
-        """A page.  A connection that the server has closed meanwhile is made again, as browsers do."""
+        """Load a page.  A connection that the server has closed meanwhile is opened again, as in browsers."""
         return await self._answered("GET", path, b"", {})
 
     async def post(self, path: str, body: bytes, content_type: str, accept: str = "*/*") -> Answer:
-        """Send something."""
+        """Send a POST request."""
         origin = f"http://{self._headers['Host']}"
         headers = {"Content-Type": content_type, "Origin": origin, "Accept": accept}
         return await self._answered("POST", path, body, headers)
 
     async def submit(self, page: str, action: str, fields: Mapping[str, str]) -> Answer:
-        """Load a page with a form, and send that; return the page's answer if it has no form."""
+        """Load a page and submit its form; return the page's response if it has no form."""
         answer = await self.get(page)
         if (csrf := CSRF.search(answer.text)) is None:
             return answer
@@ -79,7 +79,7 @@ class Browser:
         return await self.post(action, body, "application/x-www-form-urlencoded")
 
     def another(self) -> "Browser":
-        """A further connection of the same browser."""
+        """Return another connection of the same browser, with its cookies."""
         made = Browser(self._port, self._headers["X-Forwarded-For"])
         made._cookies = self._cookies
         return made
@@ -90,18 +90,19 @@ class Browser:
             stream, self._stream = self._stream, None
             stream.socket.close()
 
-    async def follow(self, path: str, told: Callable[[Event], bool]) -> None:
-        """Tell the events of a stream, on a connection of its own, until it ends or ``told`` says enough.
+    async def follow(self, path: str, on_event: Callable[[Event], bool]) -> None:
+        """Call ``on_event`` with the events of a stream, until the stream ends or the call returns True.
 
-        Comments are events without a kind.  Raises one of LOST if it is refused or broken off.
+        The stream has a connection of its own.  Comments are events without a kind.  Raises one of LOST if
+        the stream is refused or broken off.
         """
         one = self.another()
         try:
-            await one._follow(path, told)
+            await one._follow(path, on_event)
         finally:
             one.close()
 
-    async def _follow(self, path: str, told: Callable[[Event], bool]) -> None:
+    async def _follow(self, path: str, on_event: Callable[[Event], bool]) -> None:
         await self._send("GET", path, b"", {})
         head = await self._head()
         if head.status_code != 200:
@@ -111,7 +112,7 @@ class Browser:
             if isinstance(event, h11.Data):
                 *whole, kept = (kept + bytes(event.data)).split(b"\n\n")
                 for text in whole:
-                    if told(_event(text.decode())):
+                    if on_event(_event(text.decode())):
                         return
 
     async def _answered(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:

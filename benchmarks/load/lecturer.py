@@ -1,4 +1,4 @@
-"""The lecturer, who makes a tournament, starts it, and looks at the dashboard now and then."""
+"""The lecturer, who creates a tournament, starts it, and loads the dashboard regularly."""
 
 import re
 from html import unescape
@@ -14,13 +14,13 @@ NEW = "/teach/tournaments/new"
 FAILURES = re.compile(r'id="failures".*?</section>', re.DOTALL)
 TAGS = re.compile(r"<[^>]+>")
 GAMES_A_SECOND = 10
-"""More than a server plays: the tournament lasts as long as the load."""
+"""More games than a server plays, so that the tournament lasts as long as the load."""
 
 
 async def make_tournament(
     everybody: Class, browser: Browser, bots: int, references: tuple[str, ...], seconds: float
 ) -> str:
-    """A round robin among all teams that have a bot; its name in addresses."""
+    """Create and start a round robin of all teams that have a bot; return its slug."""
     number = bots + len(references)
     rounds = 1 + round(seconds * GAMES_A_SECOND / (number * (number - 1)))
     fields = {
@@ -50,13 +50,13 @@ async def make_tournament(
 
 
 def problems(page: str) -> str:
-    """What a page complains about, as a text."""
+    """Return the problems that a page shows, as a text."""
     found = re.search(r'class="complaint".*?</(?:div|p)>', page, re.DOTALL)
     return unescape(TAGS.sub(" ", found[0] if found else page[-500:])).strip()
 
 
 async def supervise(measured: Measured, browser: Browser, slug: str, over: trio.Event) -> None:
-    """Look at the dashboard and the tournament until it is over."""
+    """Load the dashboard and the tournament's page regularly, until the load is over."""
     while not over.is_set():
         await measured.page(browser, "dashboard", "/teach")
         await measured.page(browser, "tournament control", f"/teach/tournaments/{slug}")
@@ -65,7 +65,7 @@ async def supervise(measured: Measured, browser: Browser, slug: str, over: trio.
 
 
 async def failures_of_ours(browser: Browser) -> list[str]:
-    """What the dashboard says that failed on the server's side."""
+    """Return the server's own failures, as the dashboard lists them."""
     answer = await browser.get("/teach")
     if answer.status != 200:
         return [f"the dashboard could not be loaded: status {answer.status}"]

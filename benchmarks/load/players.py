@@ -17,7 +17,7 @@ from benchmarks.load.measured import Measured
 from benchmarks.load.scene import Student
 
 THINK_S = 3.0
-"""Between two moves, on average; exponentially distributed."""
+"""Mean time between two moves in seconds; exponentially distributed."""
 OPPONENTS = ("ladder:1", "ladder:2", "ladder:3", "ladder:4")
 GAMES = ("manchester", "kalah(4,3)", "kalamala")
 CSRF = re.compile(r'data-csrf="([^"]+)"')
@@ -27,12 +27,12 @@ CYCLES = 3
 PLAYED_SHARE = 0.7
 """Share of the time in which people play; the rest is for comparison."""
 REPLY_S = 60.0
-"""Nobody waits longer for a bot; it counts as an error then."""
+"""Maximum wait for a bot in seconds; a longer one is an error."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """A game as its player last knew it."""
+    """Casual game with its acknowledged moves."""
 
     address: str
     moves: tuple[str, ...]
@@ -41,7 +41,7 @@ class Played:
 
 @dataclass
 class Players:
-    """Everybody who plays, and what the server acknowledged."""
+    """All people who play, and their games."""
 
     measured: Measured
     dice: random.Random
@@ -137,7 +137,7 @@ class Players:
         """Wait for the bot's reply on the stream of the page; return the state then."""
         state: dict[str, Any] | None = None
 
-        def told(event: Event) -> bool:
+        def on_event(event: Event) -> bool:
             nonlocal state
             if event.kind != "state":
                 return False
@@ -149,7 +149,7 @@ class Players:
         with trio.move_on_after(REPLY_S):
             await trio.lowlevel.checkpoint()
             try:
-                await browser.follow(f"{path}/events?after={len(moves)}&revision=0", told)
+                await browser.follow(f"{path}/events?after={len(moves)}&revision=0", on_event)
             except LOST:
                 return state
         self.measured.others["reply of a casual bot"].seconds.append(trio.current_time() - began)

@@ -1,4 +1,4 @@
-"""The load itself: who does what from the server's start to its end."""
+"""The load: the actions of all students and the lecturer from the server's start to its end."""
 
 import json
 import os
@@ -20,29 +20,29 @@ from benchmarks.load.server import Server
 from benchmarks.load.students import Acknowledged, Class
 
 BOTS = 8
-"""Teams that have a bot when it begins, and play in the tournament."""
+"""Number of teams that have a bot at the beginning, and play in the tournament."""
 REFERENCES = ("ladder:1", "ladder:3", "ladder:5", "ladder:7")
-"""As on the practice ladder by default."""
+"""Reference players, those of the practice ladder by default."""
 QUALIFIED_S = 600.0
-"""For the first bots to be checked, one by one."""
+"""Maximum time for the checks of the first bots, one by one, in seconds."""
 SIGN_INS = 4
-"""At a time."""
+"""Maximum number of sign-ins at a time."""
 SEED = 20
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of everything."""
+    """Duration and amounts of a load."""
 
     seconds: float
     uploads_a_minute: float
     players: int = 0
-    """Students who play casual games beside looking at pages."""
+    """Number of students who play casual games beside reading pages."""
 
 
 @dataclass
 class Run:
-    """What came of it, beside what was measured."""
+    """Results of a load."""
 
     measured: Measured = field(default_factory=Measured)
     acknowledged: Sequence[Acknowledged] = ()
@@ -54,11 +54,11 @@ class Run:
     tournament: str = ""
     failures: list[str] = field(default_factory=list)
     end_s: float = 0.0
-    """How long the server's end took, with everybody connected."""
+    """Duration of the server's shutdown, with all clients connected."""
     connected: int = 0
-    """Browsers and streams that were."""
+    """Number of browsers and streams that were connected at the shutdown."""
     server_cores: float = 0.0
-    """What the server's process used of the cores, bots and workers apart."""
+    """Mean number of cores used by the server's process, without bots and workers."""
     server_memory_mb: float = 0.0
     client_cores: float = 0.0
     load_before: float = 0.0
@@ -67,7 +67,7 @@ class Run:
 
 
 async def load(scene: Scene, server: Server, plan: Plan) -> Run:
-    """Do all of it.  Raises RuntimeError if something fails before the load begins."""
+    """Run the whole load.  Raises RuntimeError for a failure before the load begins."""
     run = Run(load_before=os.getloadavg()[0])
     everybody = Class(scene.students, server.port, run.measured, random.Random(SEED))
     browsers = [(student, Browser(server.port, student.address)) for student in scene.students]
@@ -107,7 +107,7 @@ async def load(scene: Scene, server: Server, plan: Plan) -> Run:
 async def _arrive(
     everybody: Class, browsers: Sequence[tuple[Student, Browser]], lecturer: Browser, teacher: Student
 ) -> None:
-    """Everybody signs in, and the first teams have their bots qualify."""
+    """Sign everybody in, and submit the bots of the first teams until they qualify."""
     turn = trio.CapacityLimiter(SIGN_INS)
 
     async def sign_in(student: Student, browser: Browser) -> None:
@@ -137,7 +137,7 @@ async def _qualify(everybody: Class, student: Student) -> None:
 
 
 async def _upload(everybody: Class, plan: Plan) -> None:
-    """Each time another team, as evenly as can be; teams that have a bot submit last."""
+    """Submit a bot for each team in turn, at regular times; teams that have a bot come last."""
     teams = [*everybody.students[BOTS:], *everybody.students[:BOTS]]
     due = trio.current_time()
     async with trio.open_nursery() as nursery:

@@ -17,23 +17,23 @@ from tournaments.database.location import Database
 from tournaments.web.server_config import SERVER_FILE
 
 CHEAP = Passwords(argon2.profiles.CHEAPEST)
-"""Hashes at once; the server hashes again when somebody signs in, which costs what it always does."""
+"""Quick hashes; the server hashes again at each sign-in, with its usual parameters."""
 
 
 @dataclass(frozen=True)
 class Student:
-    """Somebody who can sign in and submit."""
+    """Account that can sign in and submit."""
 
     login: str
     password: str
     address: str
-    """Where the browser is, as our proxy tells it."""
+    """Address of the browser, as in the proxy's header."""
     token: str
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A course without a bot."""
+    """Course without bots."""
 
     data: Path
     database: Database
@@ -43,7 +43,7 @@ class Scene:
 
 @contextmanager
 def made_scene(students: int, url: str | None) -> Iterator[Scene]:
-    """A course of teams of one, in a directory that is removed in the end.
+    """Provide a course of teams of one, in a directory that is removed at the end.
 
     Raises StoreError for a database that cannot be used, SystemExit for one in which a course is already.
     """
@@ -65,7 +65,7 @@ def made_scene(students: int, url: str | None) -> Iterator[Scene]:
 
 
 def _student(course: Course, number: int, now: datetime) -> Student:
-    """With an address of its own: rate limits count by address, too."""
+    """Add a student with an address of its own: rate limits count by address, too."""
     team = course.teams.add(f"Team {number}", now)
     account = course.accounts.add(f"student-{number}", f"Student {number}", Role.STUDENT, team.id, now)
     return _able(course, account, f"10.1.{number // 250}.{number % 250 + 1}", now)

@@ -15,20 +15,20 @@ COMMAND = [sys.executable, "-c", "from tournaments.cli.main import entry; entry(
 """The command of this source tree."""
 LOG = "server.log"
 END_S = 30.0
-"""For a server that does not end; two seconds are promised."""
+"""Limit for the shutdown in seconds; two are promised."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class Used:
-    """What the server's own process has used so far."""
+    """CPU time and memory of the server's own process."""
 
     cpu_s: float
     memory_mb: float
 
     @classmethod
     def of(cls, pid: int) -> "Used":
-        """Read from the system; zeros where there is no /proc."""
+        """Read them from /proc; zeros where there is none."""
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -40,27 +40,27 @@ class Used:
 
 @dataclass
 class Server:
-    """A server that answers."""
+    """Server that accepts connections."""
 
     process: subprocess.Popen[str]
     port: int
     log: Path
 
     def end(self) -> float:
-        """Have it end, with whoever is connected; the seconds that it took."""
+        """Stop the server, with all clients connected; return the seconds that the shutdown took."""
         began = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(END_S)
         return time.monotonic() - began
 
     def used(self) -> Used:
-        """What its own process has used; bots and workers have their own."""
+        """Return the usage of the server's own process, without bots and workers."""
         return Used.of(self.process.pid)
 
 
 @contextmanager
 def running_server(data: Path) -> Iterator[Server]:
-    """Start it; it is killed in the end if it has not ended.  Raises RuntimeError if it does not start."""
+    """Run a server; it is killed at the end of the block.  Raises RuntimeError if it does not start."""
     log = data / LOG
     with log.open("w") as errors:
         process = subprocess.Popen(

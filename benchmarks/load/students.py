@@ -1,4 +1,4 @@
-"""Students who look at pages, follow links, watch what plays, and submit."""
+"""Students who read pages, follow links, watch games, and submit."""
 
 import json
 import random
@@ -18,17 +18,17 @@ from tournaments.bots.storage import content_digest
 from tournaments.bots.upload.archive import read_upload
 
 THINK_S = 5.0
-"""Between two pages, on average; exponentially distributed."""
+"""Mean time between two pages in seconds; exponentially distributed."""
 WATCH_S = 20.0
-"""So long at most somebody watches one game."""
+"""Maximum time for which a student watches one game, in seconds."""
 SILENCE_S = 20.0
-"""The server sends something every 15 s at least."""
+"""Longest regular silence of a stream in seconds; the server sends something every 15 s."""
 AGAIN_S = 2.0
-"""Browsers open a stream again so much later: what the server asks them for."""
+"""Delay before a browser opens a stream again in seconds, as in the server's ``retry`` field."""
 ARRIVAL_S = 10.0
-"""Within so long everybody has opened the first page: people are not synchronized to the millisecond."""
+"""Time within which everybody opens the first page, in seconds: people do not arrive all at once."""
 REFRESH_S = 10.0
-"""The pages' own script waits so long at most before it loads new standings."""
+"""Maximum delay before the pages' script loads new standings, in seconds."""
 STARTER = Path(__file__).resolve().parents[2] / "sample_bots" / "starters" / "python"
 
 HABITS = (
@@ -39,7 +39,7 @@ HABITS = (
     ("/competitions/practice", 5),
     ("a link", 25),
 )
-"""What somebody looks at next, out of 100 times."""
+"""Next page of a student, with its frequency in percent."""
 KINDS = (
     ("home", r"/"),
     ("standings", r"/standings"),
@@ -56,7 +56,7 @@ EVENTS = re.compile(r'data-live-events="([^"]+)"')
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of page at a path; None if it is none that students look at."""
+    """Return the kind of the page at a path; None for one that students do not read."""
     bare = path.partition("?")[0]
     if re.search(r"\.[a-z]+$", bare):  # a file to download
         return None
@@ -65,17 +65,17 @@ def kind_of(path: str) -> str | None:
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """An upload that the server said it has."""
+    """Upload that the server acknowledged."""
 
     version: int
-    """Its id."""
+    """The version's id."""
     content: str
-    """The digest that it must be found under."""
+    """Digest under which the upload must be stored."""
 
 
 @dataclass
 class Class:
-    """All students, and what they saw."""
+    """All students, with their uploads and the games that they watched."""
 
     students: Sequence[Student]
     port: int
@@ -83,14 +83,14 @@ class Class:
     dice: random.Random
     acknowledged: list[Acknowledged] = field(default_factory=list)
     streams: int = 0
-    """That are open."""
+    """Number of open streams."""
     finished: set[tuple[str, str]] = field(default_factory=set)
-    """Competition and key of games that were watched to their end, whose record the server said it has."""
+    """Competition and key of games that were watched to their end, so that they must be stored."""
     over: trio.Event = field(default_factory=trio.Event)
-    """Set when everybody stops, with all pages left open."""
+    """Set when everybody stops; all pages stay open."""
 
     async def sign_in(self, student: Student, browser: Browser) -> None:
-        """By the form."""
+        """Sign in by the form."""
         began = trio.current_time()
         answer = await browser.submit(
             "/sign-in", "/sign-in", {"login": student.login, "password": student.password, "next": "/"}
@@ -100,7 +100,7 @@ class Class:
             raise RuntimeError(f"{student.login} could not sign in: status {answer.status}")
 
     async def browse(self, student: Student, browser: Browser) -> None:
-        """Look at pages until it is over, with one of them kept up to date all the time."""
+        """Read pages until the load is over; the first page is kept up to date by its stream."""
         await trio.sleep(self.dice.uniform(0.0, ARRIVAL_S))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch_home, browser, nursery)
@@ -133,7 +133,7 @@ class Class:
     async def _watch_game(self, browser: Browser, slug: str, path: str) -> None:
         known, is_over = 0, False
 
-        def told(event: Event) -> bool:
+        def on_event(event: Event) -> bool:
             nonlocal known, is_over
             if not event.kind:
                 return False
@@ -149,7 +149,7 @@ class Class:
 
         self.measured.streams["games watched"] += 1
         with trio.move_on_after(WATCH_S):
-            await self._follow(browser, path, told)
+            await self._follow(browser, path, on_event)
             if not is_over:
                 self._broken_off("a game")
 
@@ -157,7 +157,7 @@ class Class:
         standings = -1
         spoke = trio.current_time()
 
-        def told(event: Event) -> bool:
+        def on_event(event: Event) -> bool:
             nonlocal standings, spoke
             now = trio.current_time()
             self.measured.streams["silences"] += now - spoke > SILENCE_S
@@ -172,22 +172,22 @@ class Class:
             return False
 
         while not self.over.is_set():
-            await self._follow(browser, "/events", told)
+            await self._follow(browser, "/events", on_event)
             self._broken_off("what plays")
             await trio.sleep(AGAIN_S)
 
     async def _refresh(self, browser: Browser) -> None:
-        """As the home page's script does when the standings have changed, on a connection of its own."""
+        """Load the first page again, as its script does when the standings have changed."""
         await trio.sleep(self.dice.uniform(0, REFRESH_S))
         if not self.over.is_set():
             other = browser.another()
             await self.measured.page(other, "home", "/")
             other.close()
 
-    async def _follow(self, browser: Browser, path: str, told: Callable[[Event], bool]) -> None:
+    async def _follow(self, browser: Browser, path: str, on_event: Callable[[Event], bool]) -> None:
         self.streams += 1
         try:
-            await browser.follow(path, told)
+            await browser.follow(path, on_event)
         except LOST:
             return
         finally:
@@ -198,7 +198,7 @@ class Class:
             self.measured.errors[f"stream of {what}: broken off"] += 1
 
     async def upload(self, student: Student, number: int) -> Acknowledged | None:
-        """A version that nobody has submitted yet, by the API; what the server acknowledged."""
+        """Submit a new version by the API; return the acknowledged upload, or None if it failed."""
         browser = Browser(self.port, student.address, student.token)
         archive = bot(number)
         began = trio.current_time()
@@ -214,7 +214,7 @@ class Class:
 
 
 def bot(number: int) -> bytes:
-    """The starter kit's bot, which answers at once, with something that makes it another one."""
+    """Return an archive of the starter kit's bot, with a file that makes it different from all others."""
     archive = BytesIO()
     with ZipFile(archive, "w") as zipped:
         for name in ("bot.py", "bot.toml"):

@@ -1,4 +1,4 @@
-"""Whether the server held, as lines for people and as JSON."""
+"""Verdict on a server under load, as lines for people and as JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ CHARGED_RATIO = 1.05
 
 @dataclass(frozen=True)
 class Verdict:
-    """All that came of it."""
+    """Results of a load, compared with the targets."""
 
     run: Run
     uploads: Uploads
@@ -29,7 +29,7 @@ class Verdict:
 
     @property
     def lost(self) -> list[str]:
-        """What was lost or judged wrongly, as sentences: nothing of that may be."""
+        """Lost data and wrong games, as sentences: there must be none."""
         return [
             *self.uploads.lost,
             *self.casual_lost,
@@ -54,7 +54,7 @@ class Verdict:
         return missed
 
     def to_json(self) -> dict[str, Any]:
-        """Times in milliseconds unless their names say otherwise."""
+        """Return all figures; times are in milliseconds unless their names end in another unit."""
         run, measured = self.run, self.run.measured
         return {
             "pages": {
@@ -90,7 +90,7 @@ class Verdict:
         }
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return the verdict for people."""
         run, measured = self.run, self.run.measured
         lines = [f"{'':<24}{'number':>8}{'p50':>8}{'p99':>8}{'max':>8}  ms"]
         lines += [_line("all pages", measured.all_pages)]

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 CHILD_LIFE_S = 20
-"""When a process of an attack ends by itself, confined or not."""
+"""Lifetime of a process of an attack in seconds, confined or not."""
 
 HOLD_S = 1.0
 """Seconds for which an amount is held, so that it can be measured."""
@@ -138,7 +138,7 @@ def error_name(error: OSError) -> str:
 
 
 def attempt(action: Callable[[], object]) -> str:
-    """Whether it could be done, or the name of the error."""
+    """Return True if an action succeeds, else the name of the error."""
     try:
         action()
     except OSError as error:
@@ -189,7 +189,7 @@ def in_child(action: Callable[[], object]) -> str:
 
 
 def elsewhere(namespace: str) -> bool:
-    """Whether we are in another PID namespace than the given one; if that cannot be seen, no."""
+    """Return True if this process is in another PID namespace than the given one; False if unknown."""
     try:
         return Path("/proc/self/ns/pid").readlink() != Path(namespace)
     except OSError:

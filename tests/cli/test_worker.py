@@ -60,7 +60,7 @@ def test_an_address_without_a_scheduler(credentials: Credentials, monkeypatch: p
     result = invoke(*joining("tls://127.0.0.1:1", credentials.directory))
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(
-        f"Error: tls://127.0.0.1:1: no scheduler there lets us in with the credentials of "
+        f"Error: tls://127.0.0.1:1: no scheduler at this address accepts the credentials of "
         f"{credentials.directory}"
     )
 
@@ -141,7 +141,7 @@ async def test_a_worse_host_than_the_tournament_demands_does_not_join(
         monkeypatch.setattr(lab_worker, "CONNECT_LIMIT_S", 1.0)
         result = await trio.to_thread.run_sync(invoke, *joining(address, others.directory))
         assert (result.exit_code, result.stdout) == (1, "")
-        refused = f"Error: {address}: no scheduler there lets us in with the credentials of"
+        refused = f"Error: {address}: no scheduler at this address accepts the credentials of"
         assert result.stderr.startswith(refused)
 
 
@@ -193,7 +193,7 @@ async def test_a_worker_joins_and_ends_by_a_signal_or_its_lifetime_or_with_the_s
 
 
 def offload_thresholds(address: str, credentials: Credentials) -> dict[str, object]:
-    """From which size on each worker packs messages in a thread."""
+    """Return the minimum size of messages that each worker packs in a thread."""
     with Client(address, security=credentials.security(), set_as_default=False) as client:
         # The module by its name: the value of the worker, not of this process.  A leaving worker is ignored.
         comm = "distributed.comm.utils"
@@ -201,7 +201,7 @@ def offload_thresholds(address: str, credentials: Credentials) -> dict[str, obje
 
 
 def is_empty(group: int) -> bool:
-    """Whether no process of a group runs."""
+    """Return True if no process of a group runs."""
     running = (status(int(path.name)) for path in Path("/proc").iterdir() if path.name.isdigit())
     return not any(state != "Z" and int(its) == group for state, its in running)
 

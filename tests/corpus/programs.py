@@ -47,9 +47,9 @@ class Program:
     jar_path: str = "bot.jar"
     """The jar's path in the bot's directory."""
     unpacks: bool = False
-    """Whether the program is carried by a self-extracting one (C++)."""
+    """True if the program is inside of a self-extracting one (C++)."""
     quick: bool = False
-    """Whether the bot is part of the quick selection of tests/corpus/test_corpus.py."""
+    """True for bots in the quick selection of tests/corpus/test_corpus.py."""
 
 
 PROGRAMS = {

@@ -104,7 +104,7 @@ class Case(NamedTuple):
     """``process``, ``function`` or ``conformance``."""
     game: str
     names: tuple[str, str]
-    """What each player does."""
+    """Behaviour of each player."""
     seed: int
     options: dict[str, Any]
 

@@ -30,7 +30,7 @@ SLEEPLESS = TimeControl(move_s=3600, start_s=3600)
 
 
 class Place(Protocol):
-    """Where an engine plays in these tests."""
+    """Location at which an engine plays in these tests."""
 
     def engine(self) -> AbstractAsyncContextManager[Engine]:
         """An engine with PLACES places."""
@@ -177,7 +177,7 @@ class EngineContract:
 
 
 def essence(record: GameRecord) -> dict[str, Any]:
-    """What of a record does not depend on where and when it was played."""
+    """Return the parts of a record that do not depend on the machine and the time."""
     return {
         "key": record.key,
         "game": record.game,
@@ -196,7 +196,7 @@ def essence(record: GameRecord) -> dict[str, Any]:
 
 
 def most_at_a_time(records: list[GameRecord]) -> int:
-    """How many games went on at the same moment, at most; their beginnings are known to a millisecond."""
+    """Return the maximum number of simultaneous games; their beginnings are known to a millisecond."""
     spans = [
         (begin + 0.001, begin + record.duration_us / 1e6)
         for record in records

@@ -30,7 +30,7 @@ from tests.support.builders import run_command
 NODE = "kalarena"
 QUEUE = "games"
 CPUS = 2
-"""What the node claims to have, whatever this machine has: two games at a time can always be asked for."""
+"""Cores of the node, independent of this machine: enough for two games at a time."""
 MEMORY_MB = 4000
 
 START_LIMIT_S = 60.0

@@ -121,7 +121,7 @@ class Cluster:
         self.credentials = Credentials.made(folder / "credentials")
         self.nursery = nursery
         self.up: dict[str, Machine] = {}
-        """What runs, by name."""
+        """Running processes by name."""
         self.starts: Counter[str] = Counter()
         self.over = trio.CancelScope()
 
@@ -160,7 +160,7 @@ class Cluster:
         return [pid for pid in found if parent_of(pid) not in found]
 
     def plays(self) -> bool:
-        """Whether a game is played."""
+        """Return True if a game is being played."""
         return any(descendants(game) for game in self.victims("game"))
 
 

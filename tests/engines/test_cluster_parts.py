@@ -159,7 +159,7 @@ def test_a_client_that_vanished_is_not_logged(
 
 
 def lost(reason: Reason, status: int | None, winner: int | None = 1) -> dict[str, Any]:
-    """What a record has where player 0 lost, or nobody did; the other's process is ended by the referee."""
+    """Return the record's facts if player 0 lost, or nobody; the referee ends the other's process."""
     return {
         "result": MatchResult(winner, reason, "a sentence", None),
         "exit_status": (status, -9) if winner else (-9, status),

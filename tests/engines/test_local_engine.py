@@ -245,7 +245,7 @@ def sleepers(seconds: str) -> list[str]:
 
 
 def is_worker(pid: int, seconds: str) -> bool:
-    """Whether it is a child of ours that plays this game: in our session, with the bot below it."""
+    """Return True for a child in our session that plays this game, with the bot below it."""
     below = descendants(pid) if os.getsid(pid) == os.getsid(0) else []
     return any(f"sleep {seconds}" in command_line(child) for child in below)
 

@@ -65,7 +65,7 @@ class Place:
         return asyncio.create_task(self.plugin.play(KEY, assignment, "topic"))
 
     def kinds(self) -> list[list[str]]:
-        """What is in each message beside the game's name."""
+        """Contents of each message beside the game's name."""
         assert all(topic == "topic" and message["game"] == [*KEY] for topic, message in self.worker.said)
         return [[kind for kind in message if kind != "game"] for _, message in self.worker.said]
 

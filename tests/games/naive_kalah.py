@@ -147,7 +147,7 @@ class NaiveKalah:
                     self.board[seat, pit] = 0
 
     def score(self, player: Player) -> int:
-        """What counts in the end (K7): the seeds in the store of the seat that the player holds now."""
+        """Return a player's score at the end (K7): the seeds in the store of its present seat."""
         return self.board[self.seat_of[player], "store"]
 
     def winner(self) -> Player | None:

@@ -60,7 +60,7 @@ class Choice:
     step: tuple[int, int]
     """The direction that P moves in, one square."""
     distance: int
-    """How many squares P moves."""
+    """Return the number of squares that P moves."""
 
 
 class NaiveKalamala:
@@ -214,7 +214,7 @@ class NaiveKalamala:
         return list(self.board.values()).count(colour) + self.unplaced[colour]
 
     def result(self) -> tuple[bool, Colour | None]:
-        """Whether the game is over, and who has won it; nobody wins a draw at the cap."""
+        """Return whether the game is over, and its winner; None for a draw at the cap."""
         if not self.turns_by_the_rules():
             return True, OTHER[self.on_turn]  # rule 9
         if self.turns_played < self.cap:

@@ -44,7 +44,7 @@ def play(game: Any, start: str | None, turns: list[str]) -> Any:
 
 
 def fault(game: Any, state: Any, text: str) -> str:
-    """Why a turn is refused."""
+    """Return the reason for which a turn is refused."""
     with pytest.raises(IllegalMoveError) as error:
         game.apply(state, game.parse_move(state, text))
     assert error.value.message

@@ -611,7 +611,7 @@ NOTICED: list[tuple[str, str, Any]] = [
 
 
 def may_pass(one: Alteration) -> bool:
-    """Whether an alteration cannot change a verdict."""
+    """Return True if an alteration cannot change a verdict."""
     if any(fnmatchcase(one.pattern, field) for fields in IRRELEVANT.values() for field in fields):
         return True
     if one.pattern == "players.*.name":  # the sentence names one player only

@@ -53,7 +53,7 @@ def check_result(transcript: Transcript, result: MatchResult) -> None:
 
 
 def expected_lines(transcript: Transcript, player: int) -> list[str]:
-    """What a bot must be told; where we refuse what the old engine took, the game ends there."""
+    """Lines that a bot must receive.  Where we refuse a line that the old engine accepted, the game ends."""
     if REFUSED_BY_US not in transcript.tag:
         return transcript.sent_to(SEATS[player])
     told: list[str] = []
@@ -111,7 +111,7 @@ class Replay:
 
 
 def same_lines(transcript: Transcript, player: int, told: list[str]) -> bool:
-    """Whether a bot was told what it should be.
+    """Return True if a bot received the expected lines.
 
     A bot that ended by itself may have been told less, or more.  Its opponent: the old engine found out when
     it wrote to the dead bot, before it told the opponent of the last move; we may have told it already.

@@ -54,7 +54,7 @@ def whole_page(data: dict[str, Any]) -> str:
 
 
 def positions(record: GameRecord) -> list[list[str]]:
-    """The content of each cell after each ply, as in the page's attributes."""
+    """Return the content of each cell after each ply, as in the page's attributes."""
     rules = parse_game(record.game)
     states = [rules.initial_state()]
     for move in record.moves:
@@ -63,7 +63,7 @@ def positions(record: GameRecord) -> list[list[str]]:
 
 
 def shown(page: Page | Frame) -> list[str]:
-    """The current content of each cell of the board."""
+    """Return the current content of each cell of the board."""
     found: list[str] = page.evaluate(
         "[...document.querySelectorAll('[data-cell]')].map((cell) => cell.getAttribute('data-content'))"
     )
@@ -71,7 +71,7 @@ def shown(page: Page | Frame) -> list[str]:
 
 
 def moving(page: Page) -> bool:
-    """Whether an animation runs."""
+    """Return True if an animation runs."""
     return page.locator("#replay").get_attribute("data-moving") is not None
 
 

@@ -24,7 +24,7 @@ def load(folder: Path, text: str) -> tuple[MarksFile, People | None]:
 
 
 def complaints(folder: Path, text: str) -> list[str]:
-    """What is wrong with a file, without the file's name before each line."""
+    """Return the problems of a file, without the file's name before each line."""
     with pytest.raises(MarksError) as raised:
         load(folder, text)
     return [line.removeprefix(f"{folder / 'marks.toml'}: ") for line in str(raised.value).split("\n")]

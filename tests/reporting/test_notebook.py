@@ -32,7 +32,7 @@ def evil(record: GameRecord) -> GameRecord:
 
 
 def shown(record: GameRecord) -> str:
-    """What a notebook shows of a record, by the installed entry point."""
+    """Return the HTML of a record in a notebook, by the installed entry point."""
     html = record._repr_html_()
     assert html is not None, "the entry point kalarena.notebook is not installed: run `make`"
     return html

@@ -78,7 +78,7 @@ SEEDS = """() => [
         (sum, cell) => sum + Number(cell.getAttribute("data-content")), 0),
     document.querySelectorAll(".replay-scene > svg > g:last-child circle").length,
 ]"""
-"""How many lie somewhere, and how many are on their way."""
+"""Number of seeds on the board, and number of seeds in an animation."""
 
 
 @pytest.mark.browser

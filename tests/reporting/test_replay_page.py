@@ -31,7 +31,7 @@ LARGEST_LONG_PAGE = 600_000
 
 
 def embedded(page: str) -> dict[str, Any]:
-    """What the script reads."""
+    """Return the data that the script reads."""
     found = re.search(r'<script type="application/json" id="replay-data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     data: dict[str, Any] = json.loads(found[1])
@@ -322,7 +322,7 @@ def test_styles_are_in_the_style_sheet(game: str) -> None:
 # A running game has the same plies as the page of the finished game.
 
 UNKNOWN = {"wire": 0, "wall_us": None, "cpu_us": None}
-"""What is not told of a move while the game goes on."""
+"""Fields of a move that are private while the game goes on."""
 
 
 def expected(record: GameRecord) -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ def open_pidfds(pids: list[int]) -> list[int]:
 
 
 def all_end(pidfds: list[int], within_s: float) -> bool:
-    """Whether all these processes end in time."""
+    """Return True if all these processes end in time."""
     waiting = set(pidfds)
     poller = select.poll()
     for descriptor in waiting:

@@ -1,4 +1,4 @@
-"""What the tests of the strong player's Kalamala share: kernels asked about a state of the rule book."""
+"""Helpers of the tests of the strong player's Kalamala: calls of kernels with states of the rule book."""
 
 from functools import cache
 from typing import Any

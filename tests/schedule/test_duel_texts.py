@@ -1,4 +1,4 @@
-"""What a duel says: decisions, sentences, numbers."""
+"""Texts of a duel: decisions, sentences, numbers."""
 
 import pytest
 

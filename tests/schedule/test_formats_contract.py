@@ -1,4 +1,4 @@
-"""What every tournament format promises, see ``tournaments.schedule.pairing.Schedule``."""
+"""Contract of all tournament formats, see ``tournaments.schedule.pairing.Schedule``."""
 
 import random
 import re
@@ -24,22 +24,22 @@ LONGEST = 50_000
 
 @dataclass(frozen=True)
 class Case:
-    """How a format is tested."""
+    """Parameters of the tests of a format."""
 
     own: Callable[[int], Mapping[str, Any]] = lambda _: {}
     """Number of bots -> the format's own parameters."""
     sizes: Sequence[int] = SMALL
     rounds: int = 3
     lots: bool = True
-    """Whether the seed changes anything."""
+    """True if the seed changes the pairings."""
     joins: bool = True
-    """Whether bots that join late are paired."""
+    """True if bots that join late are paired."""
     catches_up: bool = False
-    """Whether these play the rounds before they joined, too."""
+    """True if late bots also play the rounds before they joined."""
     grows: bool = True
-    """Whether rounds can be raised at any time."""
+    """True if rounds can be raised at any time."""
     ranks: bool = False
-    """Whether the format itself ranks all bots."""
+    """True if the format itself ranks all bots."""
     steady: bool = True
     """Whether a ruling on the very round that is under way also keeps what was paired.  In a knockout it may
     decide a match whose extra games are then not needed any more."""
@@ -150,7 +150,7 @@ def drawn(data: st.DataObject, name: str) -> Event:
 
 
 def check_games(games: Sequence[Pairing], bots: int, may_miss: bool = False) -> None:
-    """What holds of any event's games; if bots withdrew, return games may be missing."""
+    """Check the games of any event; if bots withdrew, return games may be missing."""
     assert len({game.key for game in games}) == len(games)
     pairs: dict[str, list[Pairing]] = {}
     for game in games:
@@ -170,7 +170,7 @@ def check_games(games: Sequence[Pairing], bots: int, may_miss: bool = False) -> 
 
 
 def check_end(event: Event) -> None:
-    """What holds when nothing is due any more."""
+    """Check an event in which no game is due any more."""
     assert not event.due
     schedule, history = event.schedule, event.history
     assert schedule.total(history) == len(event.results)
@@ -194,7 +194,7 @@ def check_due(event: Event) -> None:
 
 
 def check_kept(before: Sequence[Pairing], event: Event) -> None:
-    """What was paired stays as it was; only games that a withdrawal left unplayed may be taken out."""
+    """Check that pairings stay; only games that a withdrawal left unplayed may be removed."""
     now = {game.key: game for game in event.pairings}
     for game in before:
         if game.key in now:

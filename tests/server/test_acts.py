@@ -274,7 +274,13 @@ def test_the_actions_of_a_service_that_is_killed(database: Database, tmp_path: P
     An action in one transaction of PostgreSQL is undone as in test_an_action_of_a_process_that_is_killed.
     """
     names = () if isinstance(database.address, Path) else IN_TWO_STORES
-    words = [sys.executable, "-m", "tests.server.killed_acts", to_argument(database), str(tmp_path / "data")]
+    words = [
+        sys.executable,
+        "-m",
+        "tests.server.killed_actions",
+        to_argument(database),
+        str(tmp_path / "data"),
+    ]
     done = run([*words, *names], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[list[Any]]] = json.loads(done.stdout)

@@ -34,7 +34,7 @@ DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 GAME = "manchester(4,3)"
 """A small board: games and checks are short."""
 IDEAS = "    pits = len(own) - 1\n    # 1. "
-"""Where the Python starter begins to choose a pit."""
+"""Lines with which the Python starter begins to choose a pit."""
 # It sows its fullest pit, and loses to first_legal and the first level of the ladder: it is sure to be last.
 WEAK = """    import time
     time.sleep(0.04)  # long enough to be watched
@@ -42,7 +42,7 @@ WEAK = """    import time
     return 1 + max((i for i in range(len(own) - 1) if own[i] > 0), key=lambda i: own[i])
 """
 EMPTY_PIT = "    return 1\n"
-"""It does not look whether there is a seed in the pit."""
+"""Choice of a pit that may be empty."""
 MARKS = """
 max = 10
 missing = "zero"

@@ -57,7 +57,7 @@ BUILDS = {
     "reads the files of others": (("make.sh", READS), "No such file or directory"),
     "connects to the server": (("make.py", CONNECTS), "Error: [Errno "),
 }
-"""What a build does: the file, its text, and a part of the sentence on it."""
+"""Builds: the file, its text, and a part of the sentence on its failure."""
 BOTS = {
     "forks for ever": (ENDLESS["forks for ever"][1], "plays-first"),
     "never answers": ("import time\nprint('begun', flush=True)\ntime.sleep(1000)\n", "one-reply"),
@@ -79,7 +79,7 @@ BOTS = {
     ),
     "connects to the server": (CONNECTS, "starts"),
 }
-"""What a bot does in its check: its program, and an item that it fails."""
+"""Bots in their check: the program, and an item that it fails."""
 
 
 @dataclass

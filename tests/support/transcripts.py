@@ -46,7 +46,7 @@ class Transcript:
 
     @property
     def killed(self) -> bool:
-        """Whether the operator ended the game because the bot hung without a limit."""
+        """True if the operator ended the game because the bot hung without a limit."""
         return self.tag.startswith("fault:nonl:")
 
     @property

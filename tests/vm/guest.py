@@ -32,7 +32,7 @@ from tournaments.cli import doctor
 CGROUPS = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
 DELEGATED_FILES = ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads")
-"""What systemd gives to the user of a unit with Delegate=yes: the group itself and these files."""
+"""Files that systemd gives to the user of a unit with Delegate=yes; the empty name is the group itself."""
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
 LONGER_GAME = "kalah(3,2)"

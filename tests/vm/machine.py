@@ -49,7 +49,7 @@ STATUS = "KALARENA-VM-STATUS"
 MEMORY_MB, CPUS = 2048, 2
 BOOT_FAILED = 125
 CONTROL = re.compile(r"\x1bc|\x1b\[[0-9;?]*[A-Za-z]|\r")
-"""What the firmware writes to the console beside text."""
+"""Control sequences that the firmware writes to the console."""
 
 INIT = """\
 #!/bin/busybox sh

@@ -11,13 +11,13 @@
 
 using Half = std::vector<int>;
 
-// Where the last seed of own[i] falls: 0 and up are our pits, then our store, then the other's pits.
+// The index of the last seed of own[i]: from 0 our pits, then our store, then the other's pits.
 int last_seed(const Half& own, int i) {
     int places = 2 * static_cast<int>(own.size()) - 1;  // the other's store is left out
     return (i + own[i]) % places;
 }
 
-// How many seeds emptying own[i] captures: our last one and all opposite, if it falls in an empty pit.
+// The seeds that own[i] captures: our last one and all opposite, if it falls in an empty pit.
 int captured(const Half& own, const Half& other, int i) {
     int pits = static_cast<int>(own.size()) - 1;
     int last = last_seed(own, i);
@@ -27,7 +27,7 @@ int captured(const Half& own, const Half& other, int i) {
     return opposite > 0 ? opposite + 1 : 0;
 }
 
-// How good it looks to empty own[i]: a capture counts far more than the seeds of a full pit.
+// The value of emptying own[i]: a capture counts far more than the seeds of a full pit.
 int worth(const Half& own, const Half& other, int i) { return 1000 * captured(own, other, i) + own[i]; }
 
 // The pit to empty; pit 1 is own[0].  This is the place for your ideas.

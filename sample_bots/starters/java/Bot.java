@@ -37,17 +37,17 @@ public class Bot {
         return other[pits] > own[pits];
     }
 
-    /** How good it looks to empty own[i]: a capture counts far more than the seeds of a full pit. */
+    /** The value of emptying own[i]: a capture counts far more than the seeds of a full pit. */
     static int worth(int[] own, int[] other, int i) {
         return 1000 * captured(own, other, i) + own[i];
     }
 
-    /** Where the last seed of own[i] falls: 0 and up are our pits, then our store, then the other's pits. */
+    /** The index of the last seed of own[i]: from 0 our pits, then our store, then the other's pits. */
     static int lastSeed(int[] own, int i) {
         return (i + own[i]) % (2 * own.length - 1); // the other's store is left out
     }
 
-    /** How many seeds emptying own[i] captures: our last one and all opposite, if it falls in an empty pit. */
+    /** The seeds that own[i] captures: our last one and all opposite, if it falls in an empty pit. */
     static int captured(int[] own, int[] other, int i) {
         int pits = own.length - 1;
         int last = lastSeed(own, i);

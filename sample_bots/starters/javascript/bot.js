@@ -30,17 +30,17 @@ function wantsToSwap(own, other) {
   return other[pits] > own[pits];
 }
 
-// How good it looks to empty own[i]: a capture counts far more than the seeds of a full pit.
+// The value of emptying own[i]: a capture counts far more than the seeds of a full pit.
 function worth(own, other, i) {
   return 1000 * captured(own, other, i) + own[i];
 }
 
-// Where the last seed of own[i] falls: 0 and up are our pits, then our store, then the other's pits.
+// The index of the last seed of own[i]: from 0 our pits, then our store, then the other's pits.
 function lastSeed(own, i) {
   return (i + own[i]) % (2 * own.length - 1); // the other's store is left out
 }
 
-// How many seeds emptying own[i] captures: our last one and all opposite, if it falls in an empty pit.
+// The seeds that own[i] captures: our last one and all opposite, if it falls in an empty pit.
 function captured(own, other, i) {
   const pits = own.length - 1;
   const last = lastSeed(own, i);

@@ -34,17 +34,17 @@ def wants_to_swap(own: list[int], other: list[int]) -> bool:
 
 
 def worth(own: list[int], other: list[int], i: int) -> int:
-    """How good it looks to empty own[i]: a capture counts far more than the seeds of a full pit."""
+    """Return the value of emptying own[i]: a capture counts far more than the seeds of a full pit."""
     return 1000 * captured(own, other, i) + own[i]
 
 
 def last_seed(own: list[int], i: int) -> int:
-    """Where the last seed of own[i] falls: 0 and up are our pits, then our store, then the other's pits."""
+    """Return the index of the last seed of own[i]: from 0 our pits, then our store, then the other's pits."""
     return (i + own[i]) % (2 * len(own) - 1)  # the other's store is left out
 
 
 def captured(own: list[int], other: list[int], i: int) -> int:
-    """How many seeds emptying own[i] captures: our last one and all opposite, if it falls in an empty pit."""
+    """Return the seeds that own[i] captures: our last one and all opposite, if it falls in an empty pit."""
     pits = len(own) - 1
     last = last_seed(own, i)
     if last >= pits or own[i] > 2 * pits + 1 or (own[last] > 0 and last != i):

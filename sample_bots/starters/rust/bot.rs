@@ -29,17 +29,17 @@ fn wants_to_swap(own: &[usize], other: &[usize]) -> bool {
     other[pits] > own[pits] && !extra_turn
 }
 
-/// How good it looks to empty own[i]: a capture counts far more than the seeds of a full pit.
+/// The value of emptying own[i]: a capture counts far more than the seeds of a full pit.
 fn worth(own: &[usize], other: &[usize], i: usize) -> usize {
     1000 * captured(own, other, i) + own[i]
 }
 
-/// Where the last seed of own[i] falls: 0 and up are our pits, then our store, then the other's pits.
+/// The index of the last seed of own[i]: from 0 our pits, then our store, then the other's pits.
 fn last_seed(own: &[usize], i: usize) -> usize {
     (i + own[i]) % (2 * own.len() - 1) // the other's store is left out
 }
 
-/// How many seeds emptying own[i] captures: our last one and all opposite, if it falls in an empty pit.
+/// The seeds that own[i] captures: our last one and all opposite, if it falls in an empty pit.
 fn captured(own: &[usize], other: &[usize], i: usize) -> usize {
     let pits = own.len() - 1;
     let last = last_seed(own, i);

@@ -38,7 +38,7 @@ def fetch_demands(scheduler: str, credentials: Credentials) -> Demands:
         published = asyncio.run(fetch())
     except (OSError, ValueError, RuntimeError) as error:
         raise ClusterError(
-            f"{scheduler}: no scheduler there lets us in with the credentials of {credentials.directory}: "
+            f"{scheduler}: no scheduler at this address accepts the credentials of {credentials.directory}: "
             "is the tournament running, are these its own, is the address right, and does no firewall lie "
             "between?"
         ) from error

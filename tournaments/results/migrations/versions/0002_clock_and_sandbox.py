@@ -1,4 +1,4 @@
-"""What was charged of the time, and how the bots were confined."""
+"""Columns for the charged time and for the confinement of the bots."""
 
 import sqlalchemy as sa
 from alembic import op

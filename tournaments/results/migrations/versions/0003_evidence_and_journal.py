@@ -1,4 +1,4 @@
-"""What makes games unique and pairs of them, who swapped, and the journal of rulings."""
+"""Columns for unique games, their pairs and swaps; the journal of rulings."""
 
 import json
 import re

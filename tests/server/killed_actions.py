@@ -85,11 +85,11 @@ class Case:
     state: CompetitionState | None = None
     """State of the tournament before the action."""
     is_ruling: bool = False
-    """Whether it is stored with the tournament's games, before its entry in the course's journal."""
+    """True for an action that is stored with the tournament's games before it is in the course's journal."""
     is_entry: bool = False
-    """Whether its entry in the course's journal is all that it stores."""
+    """True for an action that stores nothing but its entry in the course's journal."""
     is_on_hidden: bool = False
-    """Whether the tournament is hidden before the action."""
+    """True if the tournament is hidden before the action."""
 
 
 def on_cup(do: Do, state: CompetitionState, **values: bool) -> Case:
