@@ -3,7 +3,8 @@
 Each has its own encrypted connection and sends the messages of a worker: its registration, the begin of a
 game if it is no quick one, the game, the end of the task.  It plays as many games at a time as it has slots,
 and returns waiting games when the scheduler requests them for another worker.  A game is a wait, and its
-reply is made from one record.  There are no heartbeats, and no answers to other workers, which never send requests.
+reply is made from one record.  There are no heartbeats, and no answers to other workers,
+which never send requests.
 """
 
 import argparse

@@ -69,7 +69,9 @@ def _change_of(move: str, board: str) -> str:
     """Return a CHANGE line without its last field, which is always valid.  Raises LocalProtocolError."""
     line = f"CHANGE;{move};{board};"
     if line.count(";") != 3 or not _is_plain(line) or not (move and board):
-        raise LocalProtocolError(f"CHANGE of {move!r} to {board!r} cannot be told apart again by the reader")
+        raise LocalProtocolError(
+            f"CHANGE of {move!r} to {board!r} cannot be parsed again: a field is empty or not plain"
+        )
     return line
 
 

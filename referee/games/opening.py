@@ -56,7 +56,7 @@ def _position(game: Game[Any, Any], text: str) -> Any:
         parsed = game.parse_state(f"{board};{game.seats(parsed)[game.to_move(state)]}")
     if parsed != state:
         raise OpeningError(
-            f"{text!r} says more than the board and who is to move, which is all that bots are told; "
+            f"{text!r} contains more than the board and the side to move, and bots receive nothing else; "
             "begin with moves instead"
         )
     return state

@@ -308,7 +308,7 @@ def _own_group() -> Path:
             if mount is not None and line.startswith("0::"):
                 return Path(mount + line.removeprefix("0::"))
     except OSError as error:
-        raise CgroupError(f"control groups cannot be looked at: {error}") from error
+        raise CgroupError(f"control groups cannot be read: {error}") from error
     raise CgroupError("this system has no control groups of version 2")
 
 

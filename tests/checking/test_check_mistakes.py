@@ -96,7 +96,7 @@ MISTAKES = {
     "cannot take the openings that it declares": (
         HEAD + LOOP,
         "openings",
-        "it sent 'MOVE;1' right after 'START;South', before it was told of the opening",
+        "it sent 'MOVE;1' right after 'START;South', before it received the opening",
         "with an opening START gives no turn",
     ),
     "takes TIME for END": (

@@ -128,7 +128,7 @@ async def test_a_worse_host_than_the_tournament_demands_does_not_join(
             (
                 Demands(versions=Versions("99.9", "3.99")),
                 (),
-                f"has {Versions()}, and kalarena 99.9 on Python 3.99 is played with",
+                f"has {Versions()}, and this tournament needs kalarena 99.9 on Python 3.99",
             ),
             (
                 Demands(programs=("sh", "/opt/befunge", "befunge")),

@@ -206,12 +206,12 @@ async def test_dask_reassigns_a_game_that_was_not_reported_when_its_worker_was_l
 @pytest.mark.parametrize(
     ("raised", "kind", "why"),
     [
-        (None, EngineError, "did not say how"),
+        (None, EngineError, "reported no result"),
         (OSError("out of space"), EngineError, r"OSError\('out of space'\)"),
         (
             KilledWorker("game", cast("Any", SimpleNamespace(address=FIRST)), 3),
             WorkerLostError,
-            "lost that a game waited for",
+            "all workers with a game were lost",
         ),
     ],
 )

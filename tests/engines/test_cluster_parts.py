@@ -114,7 +114,7 @@ def test_without_the_extra_tournaments_are_played_here_only(tmp_path: Path) -> N
         done = run_command([sys.executable, "-c", WITHOUT, *command.split()], tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
-            f"Error: playing on a cluster needs what is not installed here ({', '.join(MODULES)}): "
+            f"Error: playing on a cluster needs packages that are not installed here ({', '.join(MODULES)}): "
             "pip install 'kalarena[cluster]'\n"
         )
         assert [path.name for path in tmp_path.iterdir()] == ["cup.toml"]

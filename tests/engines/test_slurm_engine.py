@@ -246,7 +246,7 @@ async def test_jobs_that_cannot_play_are_told_of_and_end_the_tournament(
     credentials = Credentials(cluster.folder / "credentials")
     settings = SETTINGS.model_copy(update={"queue": queue})
     told: list[str] = []
-    failure = pytest.RaisesExc(ClusterError, match=f"gives no jobs that can play: {why}")
+    failure = pytest.RaisesExc(ClusterError, match=f"no job of Slurm can play: {why}")
     with trio.fail_after(START_LIMIT_S), pytest.RaisesGroup(failure):
         async with open_slurm_workers(cluster.address, credentials, settings, tmp_path, told.append):
             await trio.sleep_forever()

@@ -76,10 +76,10 @@ def test_a_host_that_confines_worse_or_has_another_version_is_refused() -> None:
         replace(HOST, name="mended", python=f"{OURS.python}.99"),
     ]
     assert refusals(Demands(tier=Tier.BUBBLEWRAP), hosts) == {
-        "worse": "worse confines bots by weak only, and bubblewrap is played with: "
-        "kalarena doctor says there what is missing",
-        "older": f"older has kalarena 0.0.1 on Python {OURS.python}, and {OURS} is played with here",
-        "3.9": f"3.9 has kalarena {OURS.kalarena} on Python 3.9, and {OURS} is played with here",
+        "worse": "worse confines bots by weak only, and this tournament needs bubblewrap: "
+        "kalarena doctor on that host names what is missing",
+        "older": f"older has kalarena 0.0.1 on Python {OURS.python}, and this tournament needs {OURS}",
+        "3.9": f"3.9 has kalarena {OURS.kalarena} on Python 3.9, and this tournament needs {OURS}",
     }
 
 
@@ -107,8 +107,8 @@ def test_hosts_of_the_same_speed(speeds: tuple[float, ...], refused: set[str]) -
     assert set(found) == refused
     for name, why in found.items():
         assert why == (
-            f"{name} has {float(name) / 1000:.0%} of the median speed of all workers, and same_speed = 10% "
-            "is asked for"
+            f"{name} has {float(name) / 1000:.0%} of the median speed of all workers, and this tournament "
+            "needs same_speed = 10%"
         )
     assert refusals(Demands(), at(*speeds)) == {}
     # Hosts that are refused for another reason do not change the median.

@@ -143,8 +143,8 @@ def test_another_key_file(directory: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--anonymous", "--key", "report-anonymous/key.csv"], "tell who is who"),
-        (["--anonymous", "--key", "report-anonymous/games/key.csv"], "tell who is who"),
+        (["--anonymous", "--key", "report-anonymous/key.csv"], "reveal the names"),
+        (["--anonymous", "--key", "report-anonymous/games/key.csv"], "reveal the names"),
         (["--key", "key.csv"], "--anonymous"),
         (["--anonymous"], "no list of pseudonyms"),
     ],

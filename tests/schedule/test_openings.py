@@ -55,7 +55,7 @@ def test_an_opening_of_moves_or_a_position(spec: str) -> None:
 def test_a_position_with_facts_that_bots_do_not_receive_is_refused(spec: str, text: str) -> None:
     game = parse_game(spec)
     game.parse_state(text)
-    with pytest.raises(OpeningError, match="all that bots are told"):
+    with pytest.raises(OpeningError, match="bots receive nothing else"):
         parse_opening(game, text)
 
 

@@ -126,8 +126,8 @@ def openings(evidence: Evidence) -> Verdict:
         first = observed.unexpected_lines[0]
         if first.after.startswith("START;"):
             return failed(
-                f"{each.where}, it sent {quote(first.line)} right after {first.after!r}, before it was "
-                "told of the opening",
+                f"{each.where}, it sent {quote(first.line)} right after {first.after!r}, before it "
+                "received the opening",
                 "with an opening START gives no turn: when the environment variable KALARENA_OPENING is set, "
                 'wait for the first line that ends in YOU; or take "openings" out of its bot.toml',
                 games=(each,),

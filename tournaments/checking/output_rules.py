@@ -196,7 +196,7 @@ def ending_fault(played: PlayedScenario, grace_s: float) -> Verdict | None:
             f"{where}, it sent {lines} after END, beginning with {quote(first)}",
             "say nothing after END: leave the loop that reads lines, and print nothing on the way out",
             games=(played,),
-            cause="talks after END",
+            cause="writes after END",
             where=where,
         )
     if observed.ended_us is None:

@@ -46,7 +46,7 @@ HOLDS = {
 HOLDS_NOT = {
     Tier.CGROUP: "Bots that play at the same time still share the processor's caches.",
     Tier.BUBBLEWRAP: (
-        "The memory of several processes together is looked at every 50 ms, so that for a moment a bot "
+        "The memory of several processes together is checked every 50 ms, so that for a moment a bot "
         "can hold more."
     ),
     Tier.WEAK: (

@@ -103,8 +103,8 @@ def command(
 def ended_message(scheduler: str) -> str:
     """Return the message after the scheduler has ended the connection."""
     return (
-        f"{scheduler} let us go: the tournament has ended, was stopped, or turned this host away and says "
-        "why; or our lifetime is over"
+        f"{scheduler} ended the connection: the tournament has ended or was stopped, it refused this host "
+        "for a reason that it prints, or the lifetime of this worker is over"
     )
 
 

@@ -68,7 +68,7 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
 
 def _pseudonyms(results: TournamentResults, key: Path, place: Path) -> dict[str, str]:
     if key.resolve().is_relative_to(place.resolve()):
-        raise Usage(f"{key} would be a part of the report, and tell who is who: choose another --key")
+        raise Usage(f"{key} would be a part of the report, and reveal the names: choose another --key")
     return pseudonyms_for(key, results.bots)
 
 

@@ -53,7 +53,7 @@ class Credentials:
         if self.valid_until < (moment or datetime.datetime.now(datetime.UTC)):
             raise ClusterError(
                 f"{directory}: these credentials were valid until {self.valid_until:%Y-%m-%d}: remove them "
-                "where the tournament runs, and it makes others"
+                "on the host of the tournament, which makes new ones"
             )
 
     @classmethod

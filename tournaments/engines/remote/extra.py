@@ -33,7 +33,7 @@ def require_extra() -> None:
     missing = [name for name in MODULES if find_spec(name) is None]
     if missing:
         raise ClusterError(
-            f"playing on a cluster needs what is not installed here ({', '.join(missing)}): "
+            f"playing on a cluster needs packages that are not installed here ({', '.join(missing)}): "
             "pip install 'kalarena[cluster]'"
         )
 

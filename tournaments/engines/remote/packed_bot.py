@@ -106,7 +106,7 @@ def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
 def unpack(archive: bytes, digest: str, folder: Path) -> None:
     """Write the files of an archive below a folder.  Raises ClusterError if they are damaged."""
     if hashlib.sha256(archive).hexdigest() != digest:
-        raise ClusterError(f"the files of a bot came damaged: they are not those of {digest}")
+        raise ClusterError(f"the files of a bot were damaged on the way: they do not match {digest}")
     for name, kind, content in msgpack.unpackb(archive, unicode_errors="surrogateescape"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

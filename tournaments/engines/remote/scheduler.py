@@ -60,7 +60,7 @@ async def _address(process: trio.Process, log: Path) -> str:
     try:
         message = json.loads(line)
     except ValueError as error:
-        raise ClusterError(f"the scheduler did not start; {log} may say why") from error
+        raise ClusterError(f"the scheduler did not start; {log} may have the reason") from error
     if "address" not in message:
         raise ClusterError(f"the scheduler could not be started: {message['error']}")
     return str(message["address"])

@@ -173,7 +173,7 @@ class Jobs:
                 log_directory=str(logs.resolve()),
             )
         except (OSError, ValueError, RuntimeError) as error:
-            raise ClusterError(f"no jobs of Slurm could be asked for: {error}") from error
+            raise ClusterError(f"no jobs could be submitted to Slurm: {error}") from error
         self._cluster.shutdown_scheduler = False  # its tournament ends it
         self._logs = logs
         self.joined: set[str] = set()
@@ -261,5 +261,5 @@ async def _watch(jobs: Jobs, logs: Path, notify: Callable[[str], None]) -> None:
             continue
         vain += 1
         if vain == MOST_VAIN and not joined:
-            raise ClusterError(f"Slurm gives no jobs that can play: {why}; what they wrote is in {logs}")
+            raise ClusterError(f"no job of Slurm can play: {why}; their output is in {logs}")
         notify(why)

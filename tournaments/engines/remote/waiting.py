@@ -59,11 +59,11 @@ class Demands:
         """Return the reason for refusing a worker, whatever others there are; None if there is none."""
         tiers = list(Tier)  # the best is the first
         if facts.plays != self.versions:
-            return f"{facts.name} has {facts.plays}, and {self.versions} is played with here"
+            return f"{facts.name} has {facts.plays}, and this tournament needs {self.versions}"
         if tiers.index(Tier(facts.tier)) > tiers.index(self.tier):
             return (
-                f"{facts.name} confines bots by {facts.tier} only, and {self.tier} is played with: "
-                "kalarena doctor says there what is missing"
+                f"{facts.name} confines bots by {facts.tier} only, and this tournament needs {self.tier}: "
+                "kalarena doctor on that host names what is missing"
             )
         lacking = sorted({Path(program).name for program in self.programs if program in facts.missing})
         if lacking:
@@ -78,7 +78,7 @@ class Demands:
             return None
         return (
             f"{facts.name} has {facts.speed / middle:.0%} of the median speed of all workers, and "
-            f"same_speed = {self.same_speed:.0%} is asked for"
+            f"this tournament needs same_speed = {self.same_speed:.0%}"
         )
 
 
@@ -122,6 +122,6 @@ async def wait_for_slots(
         return
     turned_away = "".join(f"; {sentence}" for sentence in workers.refusals)
     raise ClusterError(
-        f"workers for {slots} games at a time were to come within {within_s:g} s, and there are only "
+        f"the tournament needs workers for {slots} games at a time, and after {within_s:g} s there are only "
         f"{workers.slots}{turned_away}"
     )

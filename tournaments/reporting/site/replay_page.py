@@ -257,7 +257,9 @@ def _details(data: Data, *, bare: bool = False) -> Iterator[str]:
             f"{'' if player is None else _name(data, player)} <code>{_text(text)}</code></li>"
             for at_us, player, name, text in data["events"]
         )
-        yield _folded("What else the judge was told", f'<ol class="replay-wire" tabindex="0">\n{rows}\n</ol>')
+        yield _folded(
+            "Other events that the judge received", f'<ol class="replay-wire" tabindex="0">\n{rows}\n</ol>'
+        )
     pairs = "\n".join(f"<dt>{_text(label)}</dt><dd>{_text(text)}</dd>" for label, text in data["about"])
     yield _folded("About this game", f"<dl>\n{pairs}\n</dl>")
 

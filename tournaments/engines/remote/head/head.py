@@ -443,7 +443,7 @@ async def _why(ended: Future) -> Exception:
     """Return the error for a task without a reply, which would have arrived before its end."""
     raised = await ended.exception()
     if isinstance(raised, KilledWorker):  # it was sent to several workers that were lost before it began
-        return WorkerLostError(f"the workers were lost that a game waited for: {raised}")
+        return WorkerLostError(f"all workers with a game were lost: {raised}")
     if raised is not None:
         return EngineError(f"a worker could not play a game: {raised!r}")
-    return EngineError("a game ended on a worker that did not say how")
+    return EngineError("a game ended on a worker that reported no result")
