@@ -90,7 +90,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 def entry() -> None:
     """Run the console command."""
     signal.signal(signal.SIGINT, lambda *_: sys.exit(INTERRUPTED))  # until a game or tournament takes over
-    sys.unraisablehook = _say_what_is_no_end
+    sys.unraisablehook = _show_unraisable
     try:
         try:
             main()
@@ -107,7 +107,7 @@ def entry() -> None:
         sys.exit(Fault.exit_code)
 
 
-def _say_what_is_no_end(unraisable: "sys.UnraisableHookArgs") -> None:
+def _show_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
     """Ignore a Ctrl-C in a callback of the interpreter, where it has no effect; report all else as usual."""
     if not isinstance(unraisable.exc_value, SystemExit | KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)

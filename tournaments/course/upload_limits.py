@@ -54,10 +54,10 @@ def may_upload(
     if daily is not None and uploads_today >= daily:
         tomorrow = moment_text(settings, day_of(settings, now)[1])
         return f"A team has {_uploads(daily)} a day, and yours are used up: the next day begins {tomorrow}."
-    return _why_no_room(settings, storage)
+    return _storage_problem(settings, storage)
 
 
-def _why_no_room(settings: Settings, storage: Storage) -> str | None:
+def _storage_problem(settings: Settings, storage: Storage) -> str | None:
     adds = f"{_megabytes(storage.upload)} MiB unpacked"
     most = settings.team_storage_mb
     if most is not None and storage.all_of_team + storage.upload > most * MIB:

@@ -146,7 +146,7 @@ class Verification:
             except (StoreError, LookupError, TypeError, ValueError) as error:
                 store.played()  # raises StoreError if more than a column or two is damaged
                 damaged = Complaint("tournament", "", "as one that was played", str(error))
-                yield self._elsewhere(STORE_FILE, damaged)
+                yield self._add_general(STORE_FILE, damaged)
                 chained = store.chained()
                 if chained is not None:
                     yield from self._of_chain(directory, ChainCheck(chained), expected)
@@ -169,11 +169,11 @@ class Verification:
             else:
                 yield RecordFinding(CHAIN, Remark(_NOT_CHAINED))
                 if expected is not None:
-                    yield self._elsewhere(
+                    yield self._add_general(
                         HEAD, Sentence(HEAD, f"{expected.digest} cannot be compared: {_NOT_CHAINED}")
                     )
         for key in sorted(folders - {row.key for row in summary.kept}):
-            yield self._elsewhere(
+            yield self._add_general(
                 key, Complaint("folder", GAMES, "one of this game", "no such game is kept, and none")
             )
         if at_work or _is_at_work(directory):
@@ -199,7 +199,7 @@ class Verification:
     def _finding(self, what: str, finding: Finding) -> RecordFinding:
         if finding.remark:
             return RecordFinding(finding.subject, Remark(finding.text))
-        return self._elsewhere(finding.subject, Sentence(what, finding.text))
+        return self._add_general(finding.subject, Sentence(what, finding.text))
 
     def _of_reports(
         self,
@@ -230,7 +230,7 @@ class Verification:
             try:
                 follows = made(summary)
             except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-                yield self._elsewhere(name, Complaint("table", "", "as one of these games", f"{error!r}"))
+                yield self._add_general(name, Complaint("table", "", "as one of these games", f"{error!r}"))
                 continue
             if written == follows:
                 continue
@@ -253,9 +253,9 @@ class Verification:
                 yield RecordFinding(name, Remark(_OLD_RULINGS.format(entries)))
                 continue
             for complaint in text_differences(name, written, follows):
-                yield self._elsewhere(name, complaint)
+                yield self._add_general(name, complaint)
 
-    def _elsewhere(self, key: str, complaint: Complaint) -> RecordFinding:
+    def _add_general(self, key: str, complaint: Complaint) -> RecordFinding:
         self.elsewhere += 1
         return RecordFinding(key, complaint)
 

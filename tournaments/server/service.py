@@ -33,7 +33,7 @@ from tournaments.course.upload_limits import may_upload
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
 from tournaments.engines.remote.extra import require_extra
-from tournaments.engines.remote.waiting import sandbox_elsewhere
+from tournaments.engines.remote.waiting import sandbox_on_workers
 from tournaments.server.bot_provider import BotProvider
 from tournaments.server.bot_storage import BotStorage
 from tournaments.server.casual.games import CasualGames, open_casual_games
@@ -281,7 +281,7 @@ def _cluster(
         return None
 
     def sandbox() -> Sandbox:
-        return sandbox_elsewhere(find_sandbox(course.settings.load().sandbox_mode))
+        return sandbox_on_workers(find_sandbox(course.settings.load().sandbox_mode))
 
     return ServiceCluster(config.cluster, data / (config.cluster.folder or CLUSTER), now, sandbox, failures)
 

@@ -46,11 +46,11 @@ def listen(host: str, port: int) -> list[socket.socket]:
                 break  # a second one would have another port
     except OSError as error:
         close(sockets)
-        raise ListenError(_why_not(error, host, port)) from error
+        raise ListenError(_bind_problem(error, host, port)) from error
     return sockets
 
 
-def _why_not(error: OSError, host: str, port: int) -> str:
+def _bind_problem(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"port {port} of {host} is in use: end what uses it, or choose another with --port"
     if error.errno in (errno.EACCES, errno.EPERM):

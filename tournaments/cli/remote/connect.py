@@ -216,7 +216,7 @@ class _Home:
         try:
             async for line in bot.lines():
                 await socket.send(json.dumps({"type": "line", "key": key, "line": line[:LONGEST_LINE]}))
-            why = await bot.why_ended()
+            why = await bot.reason_of_end()
             if bot.last_words:
                 click.echo(f"standard error of the bot: {visible(bot.last_words)}", err=True)
             await _forfeit(socket, key, why)

@@ -42,7 +42,7 @@ class HomeBot:
             if not self._bot.read_errors():
                 return
 
-    async def why_ended(self) -> str:
+    async def reason_of_end(self) -> str:
         """Return a sentence on the end of the bot, after that of its output."""
         if self._bot.exit_descriptor is not None:
             with trio.move_on_after(STATUS_S):

@@ -15,7 +15,7 @@ from tournaments.config.tournament import Tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine
 from tournaments.engines.remote.extra import ClusterError, require_extra
-from tournaments.engines.remote.waiting import sandbox_elsewhere, wait_for_slots
+from tournaments.engines.remote.waiting import sandbox_on_workers, wait_for_slots
 
 LOCAL, DASK, SLURM = "local", "dask", "slurm"
 ENGINES = (LOCAL, DASK, SLURM)
@@ -52,7 +52,7 @@ class EngineOptions:
 
     def sandbox(self, here: Sandbox) -> Sandbox:
         """Return the sandbox for the machines that play, given the one on this host."""
-        return here if self.engine == LOCAL else sandbox_elsewhere(here)
+        return here if self.engine == LOCAL else sandbox_on_workers(here)
 
 
 engine_options = with_options(

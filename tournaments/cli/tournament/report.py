@@ -63,7 +63,7 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
             raise Fault(str(error)) from error
         finally:
             show_progress(0, 0)
-    click.echo(_said(built))
+    click.echo(_message(built))
 
 
 def _pseudonyms(results: TournamentResults, key: Path, place: Path) -> dict[str, str]:
@@ -72,7 +72,7 @@ def _pseudonyms(results: TournamentResults, key: Path, place: Path) -> dict[str,
     return pseudonyms_for(key, results.bots)
 
 
-def _said(built: Built) -> str:
+def _message(built: Built) -> str:
     size = built.bytes / MEGABYTE
     largest = built.largest / MEGABYTE
     return f"{built.page}\n{built.files} files, {size:.1f} MB; the largest page has {largest:.2f} MB"

@@ -53,10 +53,10 @@ def _rule(directory: Path, rulings: list[Ruling], why: str) -> None:
             TournamentDirectory(directory).write_reports(results)
         except DirectoryError as error:
             raise Fault(str(error)) from error
-        _say_what_follows(results, entries, directory)
+        _print_consequences(results, entries, directory)
 
 
-def _say_what_follows(results: TournamentResults, entries: Sequence[Entry], directory: Path) -> None:
+def _print_consequences(results: TournamentResults, entries: Sequence[Entry], directory: Path) -> None:
     """Print what a lecturer might not expect, and the command for the games that are due."""
     for sentence in unexpected(results, entries):
         click.echo(sentence)

@@ -92,7 +92,7 @@ def _middle(speeds: Sequence[float]) -> float:
     return next(speed for speed in speeds if speed in (low, high))
 
 
-def sandbox_elsewhere(here: Sandbox) -> Sandbox:
+def sandbox_on_workers(here: Sandbox) -> Sandbox:
     """Return the sandbox that all hosts must have, derived from this host's.
 
     All hosts must confine equally well.  Control groups are not required, even if this host has them, since

@@ -99,7 +99,7 @@ class Ladder(Schedule):
         order = [bot for bot, entrant in enumerate(self.entrants) if entrant.since <= 1]
         for number in range(1, self.rounds + 1):
             newcomers = self._join(order, number)
-            current = self._round(number, order, newcomers, known_in(number, history))
+            current = self._round(number, order, newcomers, results_by_round(number, history))
             of_round = [game for match in current.matches for game in match]
             games += of_round
             # The next round is paired from the results known at its time, which may differ from this round's.
@@ -229,7 +229,7 @@ def is_complete(match: Match, results: Mapping[str, Result]) -> bool:
     return all(game.key in results for game in match)
 
 
-def known_in(number: int, history: History) -> Mapping[str, Result]:
+def results_by_round(number: int, history: History) -> Mapping[str, Result]:
     """Return the results that a round's own later matches are paired from.
 
     These are ``History.at`` and the first result of each game that is missing there.  Otherwise, a game whose

@@ -15,7 +15,7 @@ from tournaments.config.tournament import Tournament
 from tournaments.course.model import Competition, CompetitionState, Competitor
 from tournaments.engines.base import Engine, LimitedEngine
 from tournaments.engines.remote.extra import ClusterError, SchedulerLostError
-from tournaments.engines.remote.waiting import Demands, sandbox_elsewhere
+from tournaments.engines.remote.waiting import Demands, sandbox_on_workers
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.results.game_files import GameFilesError
 from tournaments.results.journal import Entry
@@ -149,7 +149,7 @@ class TournamentRun:
     async def _sandbox(self, mode: str) -> Sandbox:
         """Return the sandbox for bots on the machines where they play.  Raises SandboxError."""
         here = await self._context.bots.sandbox(mode)
-        return here if self._context.cluster is None else sandbox_elsewhere(here)
+        return here if self._context.cluster is None else sandbox_on_workers(here)
 
     @asynccontextmanager
     async def _engine(self, tournament: Tournament, demands: Demands | None) -> AsyncIterator[Engine]:

@@ -45,7 +45,7 @@ def _references(
         yield known.get(text) or course.competitions.enter(competition.id, text, None, text)
 
 
-def why_rest(competition: Competition, settings: Settings, now: datetime) -> str:
+def reason_to_rest(competition: Competition, settings: Settings, now: datetime) -> str:
     """Return the reason why no practice game can begin now; empty if games can begin."""
     if not settings.practice_on:
         return "practice is switched off"

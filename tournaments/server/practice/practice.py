@@ -33,7 +33,7 @@ from tournaments.server.checks.qualifying import limits_of
 from tournaments.server.failures import wait_s
 from tournaments.server.live_hub import WatchedEngine
 from tournaments.server.metrics import PRACTICE
-from tournaments.server.practice.contenders import enter_current, may_still_play, why_rest
+from tournaments.server.practice.contenders import enter_current, may_still_play, reason_to_rest
 from tournaments.server.practice.matchmaking import Candidate, next_match
 from tournaments.server.practice.practice_games import PracticeGame, PracticeHistory, opening_of
 from tournaments.server.service_context import MeasuredStore, ServiceContext
@@ -156,7 +156,7 @@ class _Ladder:
             return False
         self._settings = settings
         self._context.slots.limit(Kind.PRACTICE, settings.practice_places)
-        self._pause_reason = why_rest(competition, settings, self._context.now())
+        self._pause_reason = reason_to_rest(competition, settings, self._context.now())
         self._competitors = {one.name: one for one in competitors}
         self._players = {name: one for name, one in self._players.items() if name in self._competitors}
         self._wake_players()

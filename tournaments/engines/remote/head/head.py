@@ -326,7 +326,7 @@ class Head:
         for game in [*self._games.values()]:
             self._check_connected()
             if game.task is not None and game.task.done() and not game.outcome.done():
-                _settle(game.outcome, await _why(game.task))
+                _settle(game.outcome, await _error_of(game.task))
 
     async def _with_what_is_missing(
         self, everyone: list[tuple[str, int, HostFacts]]
@@ -439,7 +439,7 @@ def _settle(outcome: "asyncio.Future[bytes | Exception]", value: bytes | Excepti
         outcome.set_result(value)
 
 
-async def _why(ended: Future) -> Exception:
+async def _error_of(ended: Future) -> Exception:
     """Return the error for a task without a reply, which would have arrived before its end."""
     raised = await ended.exception()
     if isinstance(raised, KilledWorker):  # it was sent to several workers that were lost before it began
