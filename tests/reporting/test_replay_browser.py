@@ -283,7 +283,7 @@ def test_address_leads_to_a_ply_and_follows(browser: Browser, write: Write) -> N
         assert shown(page) == positions(record)[5]
         before = page.evaluate("history.length")
         page.keyboard.press("ArrowRight")
-        page.wait_for_function("location.hash === '#ply=6'")
+        page.wait_for_function("() => location.hash === '#ply=6'")
         assert page.evaluate("history.length") == before
         page.evaluate("location.hash = '#ply=2'")
         at_ply(page, 2)
@@ -331,4 +331,4 @@ def test_link_to_the_ply_is_copied(browser: Browser, write: Write) -> None:
         page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
         link.click()
         expect(link).to_have_text("Copy it from the address bar")
-        page.wait_for_function("location.hash === '#ply=4'")
+        page.wait_for_function("() => location.hash === '#ply=4'")
