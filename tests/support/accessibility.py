@@ -12,8 +12,8 @@ from tests.support.browser import audit, overflow
 PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 ALL_LOOKS = ((PHONE, "light"), (PHONE, "dark"), (DESKTOP, "light"), (DESKTOP, "dark"))
 """Sizes of the window and colour schemes."""
-EACH_ONCE = ((PHONE, "light"), (DESKTOP, "dark"))
-"""Combinations that have each size and each scheme once."""
+ONE_LOOK = {"student": ((PHONE, "dark"),), "admin": ((DESKTOP, "light"),)}
+"""Role -> look of the pages that are also examined for visitors, in all looks."""
 COLOUR_RULES = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 """Options of axe-core for the rules on colours, by its tag cat.color, that it applies by default."""
 AXE_RUN = """async (options) => (
