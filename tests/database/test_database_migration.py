@@ -14,6 +14,7 @@ from tournaments.course.backup.database_migration import Moved, MoveError, conte
 from tournaments.course.casual_games import CasualPlayer
 from tournaments.course.challenges import Side
 from tournaments.course.course import Course
+from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import BotChoice, CheckedGame, CompetitionKind, LinkPurpose, Role, VersionState
 from tournaments.course.schema import metadata
 from tournaments.database.base import Connections
@@ -28,10 +29,11 @@ CHECKED = CheckedGame("swapped-south", 0, b"\0\xff")
 def source(tmp_path: Path) -> Database:
     """A course in files, with rows in every table."""
     database = Database.at(tmp_path / "data")
-    with Course(database.course(), PASSWORDS) as course:
+    with Course(database.course(), PASSWORDS, MailHome("home", b"key")) as course:
         team = course.teams.add("Team 1", NOW)
         student = add_student(course, team)
         lecturer = add_account(course, Role.LECTURER, "lecturer")
+        course.addresses.enrol(student.id, "student@example.org")
         decide(course, add_version(course, team, student, "c1"), VersionState.QUALIFIED, games=(CHECKED,))
         add_version(course, team, student, "c2")
         course.sessions.start(student.id, NOW)

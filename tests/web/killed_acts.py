@@ -17,7 +17,7 @@ from tests.support.statement_faults import CourseContents, fault_before, in_copy
 from tests.support.store_locations import from_argument
 from tests.web.played_course import PlayedService
 from tests.web.site import open_world
-from tests.web.test_acts import CASES, Case, make_scene
+from tests.web.test_acts import CASES, MAIL, Case, make_scene
 from tournaments.database.base import Location
 from tournaments.web.http.rendering import path_for
 from tournaments.web.routes import ROUTES
@@ -26,7 +26,7 @@ from tournaments.web.routes import ROUTES
 async def act(case: Case, place: Location, folder: Path, number: int) -> None:
     """Do the action; this process is killed before a statement, unless it has fewer."""
     path = (folder / "path").read_text()
-    with open_world(place, folder, PlayedService(folder)) as world:
+    with open_world(place, folder, PlayedService(folder), mail=MAIL) as world:
         async with world.browser(case.role) as browser:
             page = "/sign-in" if case.role == "visitor" else "/account"
             fields = case.fields | {"csrf": await browser.csrf(page)}
@@ -38,7 +38,7 @@ async def act(case: Case, place: Location, folder: Path, number: int) -> None:
 
 def prepare(case: Case, place: Location, folder: Path) -> None:
     """Make the objects of the action, and store its path."""
-    with open_world(place, folder, PlayedService(folder)) as world:
+    with open_world(place, folder, PlayedService(folder), mail=MAIL) as world:
         (folder / "path").write_text(path_for(ROUTES, case.route, case.parameters(make_scene(world))))
 
 

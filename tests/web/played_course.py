@@ -20,6 +20,7 @@ from tests.web.site import World, open_world
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile, Upload
 from tournaments.course.course import Course
+from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import (
     Account,
     BotChoice,
@@ -373,14 +374,19 @@ def checked_game(name: str, *, lost: bool = True) -> CheckedGame:
 
 @contextmanager
 def open_played(
-    data: Path, *, pairs: int = 3, cup_rounds: int = 1, cup_format: str = "round-robin"
+    data: Path,
+    *,
+    pairs: int = 3,
+    cup_rounds: int = 1,
+    cup_format: str = "round-robin",
+    mail: MailHome | None = None,
 ) -> Iterator[Played]:
     """Open a course of two teams with a version each, which played with a reference player."""
     folder, template = _template(pairs, cup_rounds, cup_format)
     shutil.copytree(folder, data, dirs_exist_ok=True)
     database, service = database_of(data, template), PlayedService(data)
     with ExitStack() as closing:
-        world = closing.enter_context(open_world(database.course(), data, service))
+        world = closing.enter_context(open_world(database.course(), data, service, mail=mail))
         service.world, service.tournaments.course = world, world.course
         values = {"course": world.course, "database": database, "now": world.clock, "metrics": Metrics()}
         service.challenges = Challenges(cast("ServiceContext", SimpleNamespace(**values)), data)

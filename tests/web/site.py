@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from tests.support.courses import FAST_PASSWORDS, NOW
 from tournaments.course.course import Course
+from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import Account, Role, Team
 from tournaments.database.base import Location
 from tournaments.web.app import Application
@@ -127,11 +128,16 @@ class World:
 
 @contextmanager
 def open_world(
-    location: Location, data: Path, service: Any = None, routes: Sequence[Route] = ROUTES, **options: Any
+    location: Location,
+    data: Path,
+    service: Any = None,
+    routes: Sequence[Route] = ROUTES,
+    mail: MailHome | None = None,
+    **options: Any,
 ) -> Iterator[World]:
     """Open the site of a course; two teams and four accounts are added to a course without teams."""
     clock = Clock()
-    with Course(location, FAST_PASSWORDS) as course:
+    with Course(location, FAST_PASSWORDS, mail) as course:
         if not course.teams.all():
             _add_people(course)
         accounts = {}

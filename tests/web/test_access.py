@@ -77,6 +77,9 @@ TABLE = (
     Row("account.password", SIGNED_IN),
     Row("account.token", SIGNED_IN),
     Row("account.feed", SIGNED_IN),
+    Row("account.mail", SIGNED_IN),
+    Row("account.mail.link", "in in ok none none none", lambda scene: {"secret": scene["confirmation"]}),
+    Row("account.mail.confirm", "in in ok none none none", lambda scene: {"secret": scene["confirmation"]}),
     Row("feed", PUBLIC),
     Row("feed.team", EVERYBODY, lambda scene: {"secret": scene["feed"]}),
     Row("feed.team", "none none none none none none", lambda _: {"secret": "feed_made-up"}),
@@ -211,8 +214,10 @@ def make_scene(world: World) -> Scene:
     challenge = course.challenges.add(
         competition.id, team.id, student.id, own, other, 1, "page", now, course.settings.load()
     )
+    course.addresses.begin(student.id, "ada@example.org", "confirm", now)
     return {
         "challenge": challenge.id,
+        "confirmation": "confirm",
         **{role: world.accounts[role].id for role in ("student", "lecturer", "admin")},
         "newcomer": newcomer.id,
         "team": team.id,

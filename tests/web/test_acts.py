@@ -17,6 +17,7 @@ from tests.support.statement_faults import CourseContents, fault_before
 from tests.support.store_locations import to_argument
 from tests.web.played_course import PlayedService, open_played
 from tests.web.site import PASSWORD, World, open_world
+from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import LinkPurpose
 from tournaments.database.base import Location
 from tournaments.database.location import Database
@@ -25,6 +26,7 @@ from tournaments.web.http.rendering import path_for
 from tournaments.web.routes import ROUTES
 
 NEW = "another long password"
+MAIL = MailHome("home", b"key")
 Scene = dict[str, Any]
 
 
@@ -55,6 +57,8 @@ CASES = (
     Case("account.token", "student", {"name": "laptop", "days": "30"}),
     Case("account.feed", "student", {}),
     Case("account.revoke", "student", {}, of("token", "token")),
+    Case("account.mail", "student", {"address": "new@example.org"}),
+    Case("account.mail.confirm", "student", {}, of("confirmation", "secret")),
     Case("challenges.consent", "student", {"accepts": "no"}),
     Case("withdraw", "student", {"withdrawn": "yes"}, of("version", "id")),
     Case("teach.roster.add", "lecturer", {"login": "s-9", "name": "S 9", "team": "Team 9"}),
@@ -86,6 +90,7 @@ def make_scene(world: World) -> Scene:
     """Add the objects of the cases."""
     course, now, student = world.course, world.clock(), world.accounts["student"]
     team = world.teams[0]
+    course.addresses.begin(student.id, "ada@example.org", "confirm", now)
     newcomer = course.accounts.add("newcomer", "Newcomer", student.role, None, now)
     version, _ = course.versions.add(team.id, "c", 1, 1, student.id, "page", now)
     return {
@@ -94,6 +99,7 @@ def make_scene(world: World) -> Scene:
         "team": team.id,
         "version": version.id,
         "link": course.links.make(newcomer.id, LinkPurpose.INVITATION, now),
+        "confirmation": "confirm",
         "token": course.tokens.make(student.id, "laptop", now, None)[1].id,
     }
 
@@ -103,7 +109,7 @@ def make_scene(world: World) -> Scene:
 async def test_an_action_and_its_entry_are_both_stored_or_neither(
     case: Case, place: Location, tmp_path: Path
 ) -> None:
-    with open_world(place, tmp_path, PlayedService(tmp_path)) as world:
+    with open_world(place, tmp_path, PlayedService(tmp_path), mail=MAIL) as world:
         path = path_for(ROUTES, case.route, case.parameters(make_scene(world)))
         async with world.browser(case.role) as browser:
             page = "/sign-in" if case.role == "visitor" else "/account"

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,10 @@ from referee.process.process_tree import has_counters
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import Probe, Run, probe, run_as_bot
 from referee.sandbox.host_resources import default_memory_here, host_memory_bytes, usable_cores
+
+if TYPE_CHECKING:  # importing the database layer takes longer than the rest of the command
+    from tournaments.database.base import Connections
+    from tournaments.server.mail.mail_table import Mailing
 
 SERVERS_DATA = Path("kalarena-data")
 """Default data directory of `kalarena serve`."""
@@ -116,6 +120,8 @@ class Health:
     database: str = ""
     """State of the server's database; empty without a data directory."""
     database_works: bool = True
+    mail: str = ""
+    """Whether the server sends mail, and what waits; empty without a data directory."""
 
 
 def examine(found: Probe | None = None) -> Health:
@@ -253,6 +259,8 @@ def report(health: Health) -> Iterator[str]:
         yield from _item("Disk", health.disk)
     if health.database:
         yield from _item("Database", health.database)
+    if health.mail:
+        yield from _item("Mail", health.mail)
 
 
 def _capital(text: str) -> str:
@@ -271,6 +279,21 @@ def _item(name: str, text: str) -> Iterator[str]:
     )
 
 
+def _mail_text(mailing: "Mailing | None", connections: "Connections") -> str:
+    """Return whether a server sends mail, and what waits.  Raises StoreError."""
+    from sqlalchemy import inspect
+
+    if mailing is None:
+        return "off: server.toml has no table [mail]"
+    text = f"sent by {mailing.table.host}:{mailing.table.port_used}"
+    with connections.reading() as connection:
+        if not inspect(connection).has_table("mail"):  # the database of an earlier version
+            return text
+        rows = connection.exec_driver_sql("SELECT state, count(*) FROM mail GROUP BY state").all()
+    numbers = {row[0]: row[1] for row in rows}
+    return f"{text}; {numbers.get('waiting', 0)} waiting, {numbers.get('failed', 0)} failed"
+
+
 def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
     """Return the fields of ``Health`` on a server's data directory and its database."""
     # Imported here: the database layer takes longer to load than the rest of the command.
@@ -285,9 +308,11 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
     if not data.is_dir():
         return {"database": f"does NOT work: {data} is no directory", "database_works": False}
     try:
-        database = Database.at(server_file(data, config).database or data)
+        file = server_file(data, config)
+        database = Database.at(file.database or data)
         with Connections(database.course(), read_only=True) as connections:
-            return found | {"database": str(database_state(database, connections))}
+            state = database_state(database, connections)
+            return found | {"database": str(state), "mail": _mail_text(file.mailing, connections)}
     except (ServerFileError, StoreError) as error:
         return found | {"database": f"does NOT work: {error}", "database_works": False}
 

@@ -1,6 +1,6 @@
 """Challenges: the games that teams ask for, their quota, and the consent of the challenged teams."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -86,8 +86,12 @@ def may_be_opponent(
 class Challenges:
     """Tables of challenges and of the teams' consent.  No challenge is ever deleted."""
 
-    def __init__(self, transactions: Transactions) -> None:
+    def __init__(
+        self, transactions: Transactions, on_end: Callable[[Challenge], None] = lambda _: None
+    ) -> None:
+        """``on_end`` is called with each challenge that is over, within the transaction."""
         self._transactions = transactions
+        self._on_end = on_end
 
     def add(
         self,
@@ -185,7 +189,10 @@ class Challenges:
         """End a challenge.  Raises CourseError if it is over."""
         if not state.is_over:
             raise ValueError(f"{state} is no end of a challenge")
-        return self._change(challenge_id, state=state.value, message=storable(message), ended_at=now)
+        with self._transactions.writing():
+            ended = self._change(challenge_id, state=state.value, message=storable(message), ended_at=now)
+            self._on_end(ended)
+            return ended
 
     def accepts(self, team_id: int) -> bool:
         """Return whether other teams may challenge a team's bot."""

@@ -1,7 +1,7 @@
 """The practice ladder and the tournaments of a course; the games of each are in a store of its own."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -50,8 +50,12 @@ _MAY_BECOME: dict[CompetitionState, tuple[CompetitionState, ...]] = {
 class Competitions:
     """Tables of competitions and their competitors."""
 
-    def __init__(self, transactions: Transactions) -> None:
+    def __init__(
+        self, transactions: Transactions, on_finished: Callable[[Competition], None] = lambda _: None
+    ) -> None:
+        """``on_finished`` is called with each competition that has finished, within the transaction."""
         self._transactions = transactions
+        self._on_finished = on_finished
 
     def add(
         self,
@@ -112,7 +116,10 @@ class Competitions:
                 values |= {"started_at": found.started_at or now, "finished_at": None}
             elif state is CompetitionState.FINISHED:
                 values["finished_at"] = found.finished_at or now
-            return _change(connection, competition_id, **values)
+            changed = _change(connection, competition_id, **values)
+            if state is CompetitionState.FINISHED and found.state is not state:
+                self._on_finished(changed)
+            return changed
 
     def set_hidden(self, competition_id: int, hidden: bool) -> Competition:
         """Hide a competition from all but lecturers, or show it again."""

@@ -10,6 +10,8 @@ from tournaments.course.audit import Act, AuditLog
 from tournaments.course.casual_games import CasualGames
 from tournaments.course.challenges import Challenges
 from tournaments.course.competitions import Competitions
+from tournaments.course.mail.addresses import Addresses
+from tournaments.course.mail.outbox import MailHome, Outbox
 from tournaments.course.people.accounts import Accounts
 from tournaments.course.people.credentials import Links, Sessions, Tokens
 from tournaments.course.people.passwords import Passwords
@@ -27,6 +29,8 @@ PEOPLE = "people"
 """Group of the tables of people and their access."""
 CASUAL = "casual"
 """Group of the table of casual games."""
+MAIL = "mail"
+"""Group of the tables of addresses and mails."""
 MIGRATIONS = Migrations(
     scripts=Path(__file__).parent / "migrations",
     newest=REVISION,
@@ -41,8 +45,13 @@ class Course:
     All its methods raise CourseError for an invalid request, and StoreError for an error of the database.
     """
 
-    def __init__(self, location: Location, passwords: Passwords | None = None) -> None:
-        """Open the course's database at a location; create it or migrate it if needed."""
+    def __init__(
+        self, location: Location, passwords: Passwords | None = None, mail: MailHome | None = None
+    ) -> None:
+        """Open the course's database at a location; create it or migrate it if needed.
+
+        ``mail`` is the data directory of a server that sends mail; without one no mail is written.
+        """
         passwords = passwords or Passwords()
         self._connections = Connections(location)
         try:
@@ -51,17 +60,19 @@ class Course:
             self._connections.close()
             raise
         self._transactions = Transactions(self._connections)
-        people = self._transactions.group(PEOPLE)
+        people, of_mail = self._transactions.group(PEOPLE), self._transactions.group(MAIL)
+        self.settings = SettingsTable(self._transactions)
+        self.addresses = Addresses(of_mail)
+        self.outbox = Outbox(of_mail, self.settings, self.addresses, mail)
         self.accounts = Accounts(people, passwords)
         self.teams = Teams(people)
         self.sessions = Sessions(self._transactions, ending=people)
-        self.links = Links(people, passwords)
+        self.links = Links(people, passwords, self.outbox.add_link)
         self.tokens = Tokens(people)
-        self.versions = Versions(self._transactions)
-        self.competitions = Competitions(self._transactions)
-        self.challenges = Challenges(self._transactions)
+        self.versions = Versions(self._transactions, self.outbox.add_check)
+        self.competitions = Competitions(self._transactions, self.outbox.add_tournament)
+        self.challenges = Challenges(self._transactions, self.outbox.add_challenge)
         self.casual_games = CasualGames(self._transactions.group(CASUAL))
-        self.settings = SettingsTable(self._transactions)
         self.journal = AuditLog(self._transactions)
 
     def __enter__(self) -> "Course":

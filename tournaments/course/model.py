@@ -3,7 +3,7 @@
 Moments are aware datetimes in UTC.  Numbers called ``id`` are assigned by the database and never reused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -283,6 +283,90 @@ class LinkPurpose(StrEnum):
 
     INVITATION = "invitation"
     RESET = "reset"
+
+
+class MailKind(StrEnum):
+    """Kinds of mails."""
+
+    CHECKS = "checks"
+    """Results of checks of the own team."""
+    CHALLENGES = "challenges"
+    """Ends of challenges that the own team asked for."""
+    TOURNAMENTS = "tournaments"
+    """Ends of tournaments in which the own team played; lecturers get those of all."""
+    LINK = "link"
+    """A one-time link for a password."""
+    ADDRESS = "address"
+    """A link that confirms the address to which it goes."""
+
+
+CHOSEN_KINDS = (MailKind.CHECKS, MailKind.CHALLENGES, MailKind.TOURNAMENTS)
+"""Kinds of mails that a person can switch off; the others are sent because somebody waits for them."""
+
+
+class MailState(StrEnum):
+    """State of a mail in the outbox."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    FAILED = "failed"
+    """Refused for good, or too often; it is not tried again unless the operator asks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailAddress:
+    """E-mail address of an account, and the mails that its person wants."""
+
+    address: str | None = None
+    """Address to which mails go; None: no mail is sent."""
+    pending: str | None = None
+    """Address that waits for its confirmation."""
+    is_own: bool = False
+    """True if the person has set or removed the address: a roster does not change it any more."""
+    kinds: frozenset[MailKind] = frozenset(CHOSEN_KINDS)
+    """Kinds that are wanted, of CHOSEN_KINDS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A mail in the outbox."""
+
+    id: int
+    kind: MailKind
+    address: str
+    subject: str
+    body: str
+    path: str
+    """Path of the page on the site; it may contain the secret of a link."""
+    created_at: datetime
+    attempts: int
+    """Number of attempts so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedMail:
+    """A mail that could not be delivered."""
+
+    login: str
+    kind: MailKind
+    address: str
+    tried_at: datetime
+    answer: str
+    """Answer of the mail server."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxStatus:
+    """Numbers of mails that are not sent."""
+
+    waiting: int = 0
+    held: int = 0
+    """Mails of another data directory, as after a restore: they wait for the operator's decision."""
+    failed: int = 0
+    oldest: datetime | None = None
+    """Moment of the oldest mail that waits; None without any."""
+    failures: Sequence[FailedMail] = ()
+    """The mails that failed last, newest first."""
 
 
 @dataclass(frozen=True, slots=True)

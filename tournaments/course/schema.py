@@ -43,7 +43,7 @@ def from_text(text: str) -> datetime:
     return datetime.fromisoformat(text)  # a twentieth of strptime's time; a page reads hundreds
 
 
-REVISION = "0004"
+REVISION = "0005"
 """Newest revision of migrations/versions, which creates these tables."""
 
 DIGEST_LENGTH = 64
@@ -302,5 +302,41 @@ casual_game = Table(
     Column("winner", Integer, comment="0, 1, or NULL"),
     Column("sentence", Text, nullable=False, comment="how it ended"),
     comment="games of people, which count for nothing; old ones are deleted",
+    sqlite_autoincrement=True,
+)
+
+mail_address = Table(
+    "mail_address",
+    metadata,
+    Column("account_id", ForeignKey("account.id"), primary_key=True, autoincrement=False),
+    Column("address", Text, comment="mails are sent to it; NULL: none"),
+    Column("pending", Text, comment="waits for its confirmation"),
+    Column("pending_digest", String(DIGEST_LENGTH), comment="SHA-256 of the secret that confirms it"),
+    Column("pending_until", Moment),
+    Column("is_own", Boolean, nullable=False, comment="the person has decided: a roster does not change it"),
+    Column("checks", Boolean, nullable=False),
+    Column("challenges", Boolean, nullable=False),
+    Column("tournaments", Boolean, nullable=False),
+)
+
+mail = Table(
+    "mail",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("account_id", ForeignKey("account.id"), nullable=False, index=True),
+    Column("kind", String(16), nullable=False),
+    Column("address", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("body", Text, nullable=False, comment="without the address of the page, which follows it"),
+    Column("path", Text, nullable=False, comment="of the page on the site"),
+    Column("seed", Text, comment="with the server's key, the secret of a link, which ends the path"),
+    Column("home", Text, nullable=False, comment="identity of the data directory that sends it"),
+    Column("created_at", Moment, nullable=False),
+    Column("state", String(16), nullable=False, index=True),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", Moment, nullable=False, comment="no attempt before"),
+    Column("tried_at", Moment, index=True),
+    Column("answer", Text, nullable=False, comment="of the mail server to the last attempt"),
+    comment="outbox: mails to be sent, and those of the last days",
     sqlite_autoincrement=True,
 )

@@ -12,6 +12,11 @@ LONGEST_TEAM_NAME = 50
 LONGEST_NAME = 100
 """Maximum length of a person's name, a token's or a competition's title, in characters."""
 LONGEST_SHOWN = 60
+LONGEST_EMAIL = 254
+"""Maximum length of an e-mail address in characters (RFC 5321, 4.5.3.1.3, without the brackets)."""
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+EMAIL = re.compile(rf"[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*")
+"""An e-mail address as browsers check it (HTML, "valid e-mail address"): ASCII alone, without quotes."""
 LOGIN = re.compile(r"\w[\w.+@-]{0,99}")
 """Numbers and short names of accounts, and mail addresses."""
 
@@ -50,6 +55,16 @@ def person_name(text: str, what: str = "name") -> str:
     if not visible.isprintable() or BLANK_LETTERS & set(visible):
         raise CourseError(f"the {what} {shown(name)} has characters that do not show; write it without them")
     return name
+
+
+def email_of(text: str) -> str:
+    """Return an e-mail address in its stored form.  Raises CourseError if it is invalid."""
+    email = text.strip(" ")
+    if len(email) > LONGEST_EMAIL or not EMAIL.fullmatch(email):
+        raise CourseError(
+            f"{shown(text)} is no e-mail address: write it as in name@example.org, without other characters"
+        )
+    return email
 
 
 def team_name(text: str) -> str:

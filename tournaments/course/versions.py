@@ -1,7 +1,7 @@
 """Versions of bots that teams submitted, with their checks."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,8 +22,12 @@ VERSIONS_WITH_GAMES = 10
 class Versions:
     """Table of all versions of all teams.  No version is ever deleted."""
 
-    def __init__(self, transactions: Transactions) -> None:
+    def __init__(
+        self, transactions: Transactions, on_decided: Callable[[Version], None] = lambda _: None
+    ) -> None:
+        """``on_decided`` is called with each decided version, within the transaction."""
         self._transactions = transactions
+        self._on_decided = on_decided
 
     def add(
         self,
@@ -155,7 +159,9 @@ class Versions:
                 connection.execute(insert(checked_game), list(_game_rows(version_id, games)))
                 _forget_old_games(connection, found)
             changes = {"decided_at": now, "digest": digest, "failures": failures}
-            return _change(connection, version_id, state=state.value, **changes)
+            decided = _change(connection, version_id, state=state.value, **changes)
+            self._on_decided(decided)
+            return decided
 
     def checked(self, version_id: int) -> Checked | None:
         """Return the result of the last decided check; None if there is none."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tournaments.config.cluster_table import ServerClusterTable
+from tournaments.server.mail.mail_table import Mailing
 
 MAX_PLACES = 1024
 """Maximum number of slots, as in a tournament file: far more cores than a server has."""
@@ -28,6 +29,8 @@ class ServiceConfig:
 
     cluster: ServerClusterTable | None = None
     """Cluster that plays the games of tournaments; None is this machine."""
+    mail: Mailing | None = None
+    """Mail server that sends the course's mails; None sends none."""
 
     def __post_init__(self) -> None:
         for name in ("slots", "checks"):

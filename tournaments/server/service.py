@@ -45,6 +45,7 @@ from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.config import ServiceConfig
 from tournaments.server.failures import Failures, kept_running
 from tournaments.server.live_hub import Hub
+from tournaments.server.mail.mailer import Mailer
 from tournaments.server.metrics import Metrics
 from tournaments.server.practice.practice import Practice
 from tournaments.server.service_context import ServiceContext
@@ -78,6 +79,12 @@ class Service:
         """Games that teams ask for."""
         self._context, self._bots, self._cores = context, bots, cores
         self._practice = Practice(context)
+        config = context.config
+        self._mailer = (
+            None
+            if config.mail is None
+            else Mailer(context.course.outbox, config.mail, context.failures, context.now, config.retry_s)
+        )
         self._qualifying = CheckQueue(context, bots, context.config.checks_on(cores), self._decided)
         self.metrics.watch(self.status)
 
@@ -92,6 +99,8 @@ class Service:
         }
         if self._context.cluster is not None:
             tasks["the cluster"] = self._context.cluster.run
+        if self._mailer is not None:
+            tasks["mail"] = self._mailer.run
         async with trio.open_nursery() as nursery:
             for name, task in tasks.items():
                 nursery.start_soon(kept_running, name, task, self._context.failures)
@@ -206,6 +215,7 @@ class Service:
             failures=context.failures.newest(),
             disk=Disk.of(context.data),
             cluster=None if context.cluster is None else context.cluster.status(),
+            mail_trouble=None if self._mailer is None else self._mailer.trouble,
         )
 
     @property

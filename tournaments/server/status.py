@@ -65,6 +65,9 @@ class Status:
     """Failures of the server since it began, newest first."""
     cluster: ClusterStatus | None = None
     """Machines that play tournaments; None if this one does."""
+    mail_trouble: str | None = None
+    """Reason why no mail could be delivered at the last attempt; empty if mails are delivered, None if this
+    server sends none."""
     disk: Disk | None = None
     """Space for the data directory; None if it cannot be examined."""
 

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from tournaments.course.mail.outbox import MailHome
 from tournaments.files.durable import FileLock, os_errors_as, write_file
 
 KEY_FILE = "secret"
@@ -12,8 +13,8 @@ KEY_BYTES = 32
 """Length of the key: 256 bits."""
 LOCK_FILE = "lock"
 IDENTITY_FILE = "identity"
-"""File with the name by which a PostgreSQL database knows its data directory.  It is not in backups, so that
-a restored directory has an identity of its own."""
+"""File with the name by which mails, and a PostgreSQL database, know their data directory.  It is not in
+backups, so that a restored directory has an identity of its own."""
 IDENTITY_BYTES = 16
 PRIVATE = 0o600
 
@@ -82,3 +83,7 @@ class DataDirectory:
             key = secrets.token_bytes(KEY_BYTES)
             write_file(path, key, PRIVATE)
         return key
+
+    def mail_home(self) -> MailHome:
+        """Return the directory as the sender of mails.  Raises DataDirectoryError."""
+        return MailHome(self.identity(), self.key())

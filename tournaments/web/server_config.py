@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tournaments.config.cluster_table import ServerClusterTable
 from tournaments.files.validation_errors import problem_lines
 from tournaments.server.config import MAX_PLACES
+from tournaments.server.mail.mail_table import Mailing, MailTable
 
 SERVER_FILE = "server.toml"
 """Name of the file in the data directory, from which it is read by default."""
@@ -37,6 +38,8 @@ class ServerFile(BaseModel):
     """Games and checks at a time; None: one per core."""
     cluster: ServerClusterTable | None = None
     """Cluster on which the games of tournaments are played; None: on this machine."""
+    mail: MailTable | None = None
+    """Mail server that sends the course's mails; None: no mail is sent."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
     """``json``: one object a line."""
@@ -78,6 +81,19 @@ class ServerFile(BaseModel):
         for text in texts:
             _network(text)
         return texts
+
+    @model_validator(mode="after")
+    def _mails_have_links(self) -> "ServerFile":
+        if self.mail is not None and self.public_url is None:
+            raise ValueError("mail: public_url is missing, with which the links in mails begin")
+        return self
+
+    @property
+    def mailing(self) -> Mailing | None:
+        """Parameters of the server's mails; None if it sends none."""
+        if self.mail is None or self.public_url is None:
+            return None
+        return Mailing(self.mail, self.public_url)
 
     @property
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:

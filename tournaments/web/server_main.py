@@ -45,7 +45,8 @@ once, but a network can drop a connection without a message."""
 LOCK_RETRY_S = 1.0
 """Seconds between two attempts to take the lock again while the database is away."""
 PURGE_S = 3600.0
-"""Seconds between removals of expired sessions and links, which are refused before that, too."""
+"""Seconds between removals of old mails, and of expired sessions and links, which are refused before that,
+too."""
 
 
 def utc_now() -> datetime:
@@ -88,7 +89,7 @@ class Host:
         """
         taken: list[TakenError] = []
         serving = trio.CancelScope()
-        config = ServiceConfig(slots=self.file.places, cluster=self.file.cluster)
+        config = ServiceConfig(slots=self.file.places, cluster=self.file.cluster, mail=self.file.mailing)
         with (
             trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
             contextlib.ExitStack() as end,
@@ -163,7 +164,8 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
                 if isinstance(database.address, URL):
                     lock = opened.enter_context(ServerLock(database.address))
                     lock.claim(directory.identity())
-                course = opened.enter_context(Course(database.course()))
+                mail = None if file.mail is None else directory.mail_home()
+                course = opened.enter_context(Course(database.course(), mail=mail))
                 yield Host(directory, course, database, file, sockets, metrics, key, demo, lock)
     finally:
         server.close([*sockets, *metrics])
@@ -233,7 +235,7 @@ async def _reap_orphans() -> None:
 
 async def _purge(course: Course) -> None:
     while True:
-        for forget in (course.sessions.purge, course.links.purge):
+        for forget in (course.sessions.purge, course.links.purge, course.outbox.purge):
             try:
                 await in_thread(forget, utc_now())
             except Exception:

@@ -11,6 +11,7 @@ ADMIN_COMMANDS = {
     "add": ("tournaments.cli.admin.accounts", "Add an account, and print its link."),
     "adopt": ("tournaments.cli.admin.backup", "Let a data directory take the place of another one."),
     "backup": ("tournaments.cli.admin.backup", "Write all that a server keeps into one file."),
+    "mail": ("tournaments.cli.admin.mail", "Try the mail server, and decide about mails that wait."),
     "move": ("tournaments.cli.admin.backup", "Move the databases from SQLite to PostgreSQL."),
     "reset": ("tournaments.cli.admin.accounts", "Print a link for a new password."),
     "restore": ("tournaments.cli.admin.backup", "Make a data directory from a backup."),

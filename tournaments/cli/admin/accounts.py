@@ -14,11 +14,19 @@ from tournaments.course.model import LinkPurpose, Role
 @click.option("--role", type=click.Choice([role.value for role in Role]), required=True)
 @click.option("--name", metavar="NAME", help="For people.  [default: the login]")
 @click.option("--team", metavar="TEAM", help="Of a student; made if it is not there.")
+@click.option("--email", metavar="ADDRESS", help="Where the link goes, too, if the server sends mail.")
 @data_option
 @config_option
 @json_option
 def add_command(
-    login: str, role: str, name: str | None, team: str | None, data: Path, config: Path | None, as_json: bool
+    login: str,
+    role: str,
+    name: str | None,
+    team: str | None,
+    email: str | None,
+    data: Path,
+    config: Path | None,
+    as_json: bool,
 ) -> None:
     """Add the account LOGIN, and print the link with which its password is chosen."""
     with open_course(data, config) as opened:
@@ -28,6 +36,8 @@ def add_command(
             if team is not None:
                 team_id = (course.teams.by_name(team) or course.teams.add(team, opened.now)).id
             account = course.accounts.add(login, name or login, Role(role), team_id, opened.now)
+            if email is not None and course.outbox.is_on:
+                course.addresses.enrol(account.id, email)
             secret = course.links.make(account.id, LinkPurpose.INVITATION, opened.now)
             opened.note("account.add", account.login, role=role)
         _print(account.login, opened.link(secret), as_json)

@@ -15,7 +15,7 @@ from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError
 from tournaments.database.base import StoreError
 from tournaments.database.location import Database
-from tournaments.web.data_directory import DataDirectoryError
+from tournaments.web.data_directory import IDENTITY_FILE, DataDirectory, DataDirectoryError
 from tournaments.web.server_config import SERVER_FILE, ServerFile, ServerFileError, load_server_file
 
 DATA = Path("kalarena-data")
@@ -90,5 +90,9 @@ def open_course(data: Path, config: Path | None) -> Iterator[Opened]:
                 f"{data} holds no {COURSE_FILE}: say with --data where the server's data are, or start the "
                 "server once, which makes it"
             )
-        with Course(Database.at(file.database or data).course()) as course:
+        if file.mail is not None and not (data / IDENTITY_FILE).is_file():
+            # The server makes the file itself: one that root makes here, its user cannot read.
+            raise Usage(f"{data} has no file {IDENTITY_FILE}, which mails need: start the server once")
+        mail = None if file.mail is None else DataDirectory(data).mail_home()
+        with Course(Database.at(file.database or data).course(), mail=mail) as course:
             yield Opened(course, file, datetime.now(UTC))

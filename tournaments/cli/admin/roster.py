@@ -26,7 +26,8 @@ def import_command(path: Path, data: Path, config: Path | None, as_json: bool) -
     """Import the roster FILE, a CSV with the columns login, name and team.
 
     Who is new is added, who is there is renamed or moved; nobody is deleted.  Prints a CSV with the one-time
-    links of who is new, which cannot be had again.  If anything is wrong with FILE, nothing is changed.
+    links of who is new, which cannot be had again.  If the server sends mail, a column email is read, and the
+    links go out by mail, too.  If anything is wrong with FILE, nothing is changed.
     """
     try:
         roster = parse_roster(decode_roster(path.read_bytes()))
@@ -56,6 +57,8 @@ def import_command(path: Path, data: Path, config: Path | None, as_json: bool) -
             "disabled": [account.login for account in result.disabled],
             "unchanged": result.unchanged,
             "links": links,
+            "readdressed": [account.login for account in result.readdressed],
+            "mailed": result.mailed,
         }
         click.echo(json.dumps(summary, indent=1))
         return
@@ -70,6 +73,8 @@ def import_command(path: Path, data: Path, config: Path | None, as_json: bool) -
         f"{result.unchanged} as they were",
         err=True,
     )
+    if result.readdressed:
+        click.echo(f"{len(result.readdressed)} addresses set; {result.mailed} links go out by mail", err=True)
 
 
 def _of_file(path: Path, error: RosterError) -> str:

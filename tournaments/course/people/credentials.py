@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import secrets
 import string
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -65,27 +66,39 @@ VOID = "this link was used already, or is too old: ask your lecturer for a new o
 class Links:
     """Table of links; an account has at most one, the newest."""
 
-    def __init__(self, transactions: Transactions, passwords: Passwords) -> None:
+    def __init__(
+        self,
+        transactions: Transactions,
+        passwords: Passwords,
+        mail: Callable[[int, LinkPurpose, datetime, datetime], str | None] = lambda *_: None,
+    ) -> None:
+        """``mail`` is called for a new link, with the moments of its end and of now.
+
+        It returns the secret of a link that goes out by mail, or None for a link that does not.
+        """
         self._transactions = transactions
         self._passwords = passwords
+        self._mail = mail
 
     def make(self, account_id: int, purpose: LinkPurpose, now: datetime, days: int = VALID_DAYS) -> str:
         """Make a new link and return its secret; an earlier link of the account becomes void.
 
-        Raises CourseError if there is no such account, or it is disabled.
+        The link goes out by mail, too, if the course sends mail and the account has an address.  Raises
+        CourseError if there is no such account, or it is disabled.
         """
-        secret = new_secret()
+        until = now + timedelta(days=days)
         with self._transactions.writing() as connection:
             if not _is_enabled(connection, account_id):
                 raise CourseError(f"there is no account {account_id}, or it is disabled: no link can be made")
             connection.execute(delete(link).where(link.c.account_id == account_id))
+            secret = self._mail(account_id, purpose, until, now) or new_secret()
             connection.execute(
                 insert(link).values(
                     digest=digest_of(secret),
                     account_id=account_id,
                     purpose=purpose.value,
                     created_at=now,
-                    expires_at=now + timedelta(days=days),
+                    expires_at=until,
                 )
             )
         return secret

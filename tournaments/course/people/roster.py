@@ -2,7 +2,7 @@
 
 A roster is a table that a spreadsheet can save.  The first line names the columns, in any order: ``login``,
 ``name`` and ``team``; others are ignored.  A row without a team is a student who works alone, in a team of
-one.
+one.  A column ``email`` is read if the course sends mail.
 
 Enrolment keeps existing data: no account is deleted or disabled, no password and no link is touched, and
 importing the same roster again changes nothing.
@@ -16,11 +16,13 @@ from itertools import count
 from referee.games.spec import did_you_mean
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, LinkPurpose, Role, Team
-from tournaments.course.texts import login_of, name_key, person_name, same_name, shown, team_name
+from tournaments.course.texts import email_of, login_of, name_key, person_name, same_name, shown, team_name
 from tournaments.files.spreadsheet import SpreadsheetError, spreadsheet_rows
 
 LOGIN, NAME, TEAM = "login", "name", "team"
 COLUMNS = (LOGIN, NAME, TEAM)
+EMAILS = ("email", "e-mail", "mail")
+"""Titles of the column with e-mail addresses, which may be missing; of several, the first one counts."""
 MOST_ROWS = 5_000
 """Maximum number of rows, ten of the largest courses; a transaction takes some milliseconds a row."""
 MOST_PROBLEMS = 50
@@ -42,6 +44,8 @@ class Row:
     name: str
     team: str | None
     """Name of the team, spelt the same in all its rows; None for a team of one's own."""
+    email: str = ""
+    """E-mail address as it is written; empty for none."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,10 @@ class _Reader:
         except CourseError as error:
             problems.append(str(error))
         self.problems += [f"line {line}: {problem}" for problem in problems]
-        return None if problems or login is None or name is None else Row(line, login, name, team)
+        if problems or login is None or name is None:
+            return None
+        email = next((values[title] for title in EMAILS if title in values), "")
+        return Row(line, login, name, team, email)
 
     def _login(self, text: str, line: int) -> str:
         login = login_of(text)
@@ -168,6 +175,10 @@ class RosterResult:
     """Accounts in the roster that are disabled: the roster does not change that."""
     unchanged: int
     """Number of other accounts in the roster."""
+    readdressed: tuple[Account, ...] = ()
+    """Accounts whose e-mail address was set or changed; none in a course that sends no mail."""
+    mailed: int = 0
+    """Number of the links that are sent by mail, too."""
 
 
 def enrol(course: Course, roster: Roster, now: datetime) -> RosterResult:
@@ -199,11 +210,15 @@ class _Enrolment:
     def result(self) -> RosterResult:
         self._check_and_make_teams()
         added, moved, renamed, disabled, links, unchanged = [], [], [], [], {}, 0
+        readdressed, mailed = [], 0
         for row in self._roster.rows:
             before = self._accounts.get(row.login)
             if before is None:
                 account = self._add(row)
                 added.append(account)
+                if self._readdress(account, row):
+                    readdressed.append(account)
+                    mailed += 1
                 links[row.login] = self._course.links.make(account.id, LinkPurpose.INVITATION, self._now)
                 continue
             after = self._bring_up_to_date(before, row)
@@ -213,8 +228,20 @@ class _Enrolment:
                 renamed.append(after)
             if after.disabled:
                 disabled.append(after)
-            unchanged += after == before and not after.disabled
-        return RosterResult(tuple(added), tuple(moved), tuple(renamed), links, tuple(disabled), unchanged)
+            is_readdressed = self._readdress(after, row)
+            if is_readdressed:
+                readdressed.append(after)
+            unchanged += after == before and not after.disabled and not is_readdressed
+        return RosterResult(
+            tuple(added),
+            tuple(moved),
+            tuple(renamed),
+            links,
+            tuple(disabled),
+            unchanged,
+            tuple(readdressed),
+            mailed,
+        )
 
     def _check_and_make_teams(self) -> None:
         problems = []
@@ -228,6 +255,11 @@ class _Enrolment:
                 try:
                     found = self._course.teams.by_name(row.team)
                     self._teams[row.team] = found or self._course.teams.add(row.team, self._now)
+                except CourseError as error:
+                    problems.append(f"line {row.line}: {error}")
+            if row.email and self._course.outbox.is_on:
+                try:
+                    email_of(row.email)
                 except CourseError as error:
                     problems.append(f"line {row.line}: {error}")
         refuse(problems)
@@ -247,6 +279,12 @@ class _Enrolment:
         if account.team_id != team_id:
             account = self._course.accounts.move(account.id, team_id)
         return account
+
+    def _readdress(self, account: Account, row: Row) -> bool:
+        """Set an e-mail address, unless the course sends no mail; return whether that is a change."""
+        if not row.email or not self._course.outbox.is_on:
+            return False
+        return self._course.addresses.enrol(account.id, row.email)
 
     def _own_team(self) -> Team:
         """Return a new team with a neutral name that is not in the roster, and was never used."""

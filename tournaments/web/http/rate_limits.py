@@ -99,6 +99,8 @@ class Limits:
         """By login, for guesses from many addresses: 8,600 a day.  Guesses from two addresses alone do not
         use it up, and browsers that the account has used before are exempt: others cannot lock it out."""
         self.links = RateLimit(Rate(burst=60, per_s=1))
+        self.confirmations = RateLimit(Rate(burst=5, per_s=1 / 3600))
+        """By account: each sends a mail to an address that may be somebody else's."""
         self.uploads = RateLimit(Rate(burst=10, per_s=1 / 15))
         """By account, beside the lecturer's own limits: each upload costs a check of a minute."""
         self.api = RateLimit(Rate(burst=60, per_s=2))

@@ -13,6 +13,7 @@ from tournaments.course.model import (
     Competition,
     CompetitionKind,
     CompetitionState,
+    OutboxStatus,
     Team,
     Version,
     VersionState,
@@ -62,6 +63,7 @@ class Overview:
     tournaments: Sequence[Competition]
     events: Sequence[Row]
     database: DatabaseState
+    outbox: OutboxStatus
 
 
 def overview(site: Site) -> Overview:
@@ -85,6 +87,7 @@ def overview(site: Site) -> Overview:
             ],
             tournaments=[one for one in site.course.competitions.all() if one.is_visible(teaches=True)],
             database=site.course.state(site.service.database),
+            outbox=site.course.outbox.status(),
             events=[row_of(event, logins) for event in site.course.journal.entries(LATEST)],
         )
 
@@ -137,7 +140,9 @@ class Need:
     """Text of the link."""
 
 
-def needs_of(overview: Overview, uploads_open: bool, is_over: bool, failures: int) -> list[Need]:
+def needs_of(
+    overview: Overview, uploads_open: bool, is_over: bool, failures: int, *, sends_mail: bool = False
+) -> list[Need]:
     """Return the tasks for the lecturer, the most urgent first.
 
     Args:
@@ -145,6 +150,7 @@ def needs_of(overview: Overview, uploads_open: bool, is_over: bool, failures: in
         uploads_open: True if the settings allow uploads.
         is_over: True if the deadline has passed.
         failures: Number of failures of the server.
+        sends_mail: True if the server sends mail.
 
     """
     found = []
@@ -158,6 +164,14 @@ def needs_of(overview: Overview, uploads_open: bool, is_over: bool, failures: in
     if overview.stuck:
         stuck = _counted(overview.stuck, "version")
         found.append(Need(f"{stuck} could not be checked.", "/teach/submissions?state=stuck", "Show"))
+    if overview.outbox.failed:
+        failed = _counted(overview.outbox.failed, "mail")
+        found.append(Need(f"{failed} could not be delivered.", "#mail", "See below"))
+    if overview.outbox.held and sends_mail:
+        held = _counted(overview.outbox.held, "mail")
+        found.append(
+            Need(f"{held} of another data directory, as after a restore: not sent.", "#mail", "See below")
+        )
     if overview.without:
         count = len(overview.without)
         has = "has" if count == 1 else "have"
@@ -205,7 +219,14 @@ async def page(request: Request) -> Response:
         server=status,
         uses=[(name, status.uses[kind]) for kind, name in KINDS.items()],
         overview=found,
-        needs=needs_of(found, settings.uploads_open, is_over, len(status.failures)),
+        needs=needs_of(
+            found,
+            settings.uploads_open,
+            is_over,
+            len(status.failures),
+            sends_mail=site.course.outbox.is_on,
+        ),
+        sends_mail=site.course.outbox.is_on,
         now=site.now(),
         deadline=settings.deadline,
         over=is_over,

@@ -25,6 +25,8 @@ class NewLink:
     name: str
     team: str
     link: str
+    is_mailed: bool = False
+    """True if the link goes out by mail, too."""
 
 
 def make_link(request: Request, account: Account, team: str = "") -> NewLink:
@@ -32,7 +34,8 @@ def make_link(request: Request, account: Account, team: str = "") -> NewLink:
     site = site_of(request)
     purpose = LinkPurpose.RESET if account.has_password else LinkPurpose.INVITATION
     secret = site.course.links.make(account.id, purpose, site.now())
-    return NewLink(account.login, account.name, team, address(request, secret))
+    is_mailed = site.course.outbox.is_on and site.course.addresses.of(account.id).address is not None
+    return NewLink(account.login, account.name, team, address(request, secret), is_mailed)
 
 
 async def replace_link(request: Request, account: Account, back: tuple[str, str]) -> Response:
@@ -55,12 +58,14 @@ def new_links(request: Request, site: Site, secrets: Mapping[str, str]) -> list[
     """Return links with names and teams, ordered by login; ``secrets`` maps logins to secrets of links."""
     teams = {team.id: team.name for team in site.course.teams.all()}
     accounts = {account.login: account for account in site.course.accounts.all()}
+    mailed = site.course.addresses.known() if site.course.outbox.is_on else frozenset()
     return [
         NewLink(
             login,
             accounts[login].name,
             teams.get(accounts[login].team_id or 0, ""),
             address(request, secrets[login]),
+            accounts[login].id in mailed,
         )
         for login in sorted(secrets)
     ]

@@ -168,6 +168,8 @@ async def student(request: Request, status: int = 200, wrong: str = "") -> Respo
         team=next((team for team in teams if team.id == account.team_id), None),
         teams=teams,
         versions=versions,
+        mail=await in_thread(site.course.addresses.of, account.id),
+        sends_mail=site.course.outbox.is_on,
         wrong=wrong,
     )
 
@@ -218,23 +220,29 @@ async def set_disabled(
 async def change(request: Request) -> Response:
     """Change a student's name or team."""
     site, account, form = site_of(request), await _account_in_path(request), await request.form()
-    name, team = text_of(form, "name").strip(), text_of(form, "team").strip()
+    name, team, email = (text_of(form, field).strip() for field in ("name", "team", "email"))
     try:
         await act(
-            request, lambda act: _change(site, act, account, name, team), "account.change", account.login
+            request,
+            lambda act: _change(site, act, account, name, team, email),
+            "account.change",
+            account.login,
         )
     except CourseError as error:
         return await student(request, 400, str(error))
     return see_other(request, f"/teach/roster/{account.id}", "Saved.")
 
 
-def _change(site: Site, act: Act, account: Account, name: str, team: str) -> None:
+def _change(site: Site, act: Act, account: Account, name: str, team: str, email: str) -> None:
     changed = account if name == account.name else site.course.accounts.rename(account.id, name)
     wanted = team_id(site, team)
     if wanted != account.team_id:
         changed = site.course.accounts.move(account.id, wanted)
+    is_readdressed = (
+        bool(email) and site.course.outbox.is_on and site.course.addresses.enrol(account.id, email)
+    )
     act.detail = {"name": changed.name, "team": team}
-    act.is_recorded = changed != account
+    act.is_recorded = changed != account or is_readdressed
 
 
 async def rename_team(request: Request) -> Response:

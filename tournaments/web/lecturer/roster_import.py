@@ -35,11 +35,15 @@ class RosterPreview:
     disabled: tuple[Account, ...]
     new_teams: tuple[str, ...]
     unchanged: int
+    readdressed: tuple[Account, ...]
+    """Accounts whose e-mail address would be set or changed."""
+    mailed: int
+    """Number of links that would go out by mail."""
 
     @property
     def changes(self) -> bool:
         """True if the import would change anything."""
-        return bool(self.added or self.moved or self.renamed or self.new_teams)
+        return bool(self.added or self.moved or self.renamed or self.new_teams or self.readdressed)
 
 
 def preview_roster(course: Course, text: str, site: Site) -> RosterPreview:
@@ -71,6 +75,8 @@ def _changes(
         disabled=result.disabled,
         new_teams=tuple(sorted(name for number, name in after.items() if number not in teams)),
         unchanged=result.unchanged,
+        readdressed=result.readdressed,
+        mailed=result.mailed,
     )
 
 
@@ -86,6 +92,7 @@ async def page(
         text=text,
         problems=problems.split("\n") if problems else [],
         preview=preview,
+        sends_mail=site_of(request).course.outbox.is_on,
     )
 
 
@@ -116,6 +123,8 @@ def _import(site: Site, text: str, act: Act) -> RosterResult:
         "moved": [account.login for account in result.moved],
         "renamed": [account.login for account in result.renamed],
     }
+    if result.readdressed:
+        act.detail["readdressed"] = [account.login for account in result.readdressed]
     return result
 
 

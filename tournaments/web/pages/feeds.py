@@ -2,20 +2,14 @@
 
 import hashlib
 from collections.abc import Sequence
+from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.course import Course
-from tournaments.course.model import (
-    Challenge,
-    ChallengeState,
-    Competition,
-    CompetitionKind,
-    CompetitionState,
-    Version,
-    VersionState,
-)
+from tournaments.course.mail.notices import Notice, challenge_notice, tournament_notice, version_notice
+from tournaments.course.model import Challenge, Competition, CompetitionKind, CompetitionState, Version
 from tournaments.course.people.credentials import FEED_PREFIX
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rate_limits import address_key
@@ -33,16 +27,6 @@ from tournaments.web.views.visibility import names_for, visible_to
 
 MOST_ENTRIES = 30
 """Most events of each kind: a feed reader that polls once a day misses none in a busy week."""
-CHECKED = {
-    VersionState.QUALIFIED: "qualified",
-    VersionState.FAILED: "did not qualify",
-    VersionState.STUCK: "could not be checked",
-}
-ENDED = {
-    ChallengeState.FINISHED: "is over",
-    ChallengeState.FAILED: "was not played to its end",
-    ChallengeState.CANCELLED: "was cancelled",
-}
 
 
 async def public_feed(request: Request) -> Response:
@@ -106,42 +90,26 @@ async def _tournaments(request: Request) -> list[FeedEntry]:
     ]
     entries = []
     for one in finished[:MOST_ENTRIES]:
-        title = (await names_for(request, one)).sentence(one.title)
-        entries.append(
-            FeedEntry(
-                path=f"/competitions/{one.slug}",
-                fragment="finished",
-                title=f"{title} is finished",
-                summary="The standings and all games are on its page.",
-                at=one.finished_at or one.created_at,
-            )
-        )
+        notice = tournament_notice(one.slug, (await names_for(request, one)).sentence(one.title))
+        entries.append(_entry(notice, "finished", one.finished_at or one.created_at))
     return entries
 
 
 def _version_entry(version: Version) -> FeedEntry:
-    failed = f"{version.failures} item{'' if version.failures == 1 else 's'} of its check failed."
     at = version.decided_at or version.submitted_at
-    return FeedEntry(
-        path=f"/my/versions/{version.id}",
-        fragment=f"check-{at:%Y%m%dT%H%M%S}",  # a number of attempts begins anew with each recheck
-        title=f"Version {version.number} {CHECKED.get(version.state, 'is checked again')}",
-        summary=failed if version.failures else "The result of its check is on its page.",
-        at=at,
-    )
+    # A number of attempts begins anew with each recheck.
+    return _entry(version_notice(version), f"check-{at:%Y%m%dT%H%M%S}", at)
 
 
 def _challenge_entry(challenge: Challenge, names: Names, *, is_asker: bool) -> FeedEntry:
     """Return the entry of a challenge that is over, from the side of the team."""
     other = names.shown(challenge.opponent_name if is_asker else challenge.bot_name)
-    wins, losses = (challenge.wins, challenge.losses) if is_asker else (challenge.losses, challenge.wins)
-    return FeedEntry(
-        path="/my/challenges",
-        fragment=f"challenge-{challenge.id}",
-        title=f"The challenge {'against' if is_asker else 'by'} {other} {ENDED[challenge.state]}",
-        summary=f"Your bot: {wins} won, {challenge.draws} drawn, {losses} lost.",
-        at=challenge.ended_at or challenge.asked_at,
-    )
+    notice = challenge_notice(challenge, other, is_asker=is_asker)
+    return _entry(notice, f"challenge-{challenge.id}", challenge.ended_at or challenge.asked_at)
+
+
+def _entry(notice: Notice, fragment: str, at: datetime) -> FeedEntry:
+    return FeedEntry(notice.path, fragment, notice.title, notice.summary, at)
 
 
 def _answer(

@@ -98,6 +98,7 @@ SENTENCES: Mapping[str, Callable[[str, Detail], str]] = {
     "account.disable": _about("disabled the account {}"),
     "account.enable": _about("enabled the account {} again"),
     "account.link": _about("made a link for choosing the password of {}"),
+    "account.mail": lambda subject, detail: f"changed the mail of {subject}: {detail.get('change', '')}",
     "account.password": _about("set the password of {}"),
     "account.role": lambda subject, detail: f"made {subject} {detail.get('role', 'something else')}",
     "account.sign_in": _about("signed in as {}"),
@@ -149,6 +150,7 @@ def sentence_of(event: Event, author: str) -> str:
 
 
 OWN = {
+    "account.mail": "changed the own e-mail address, or the mails that come",
     "account.password": "set a password",
     "account.sign_in": "signed in",
 }
