@@ -14,6 +14,7 @@ from tests.support.browser import chromium, watched_page
 from tests.support.courses import NOW
 from tests.web.played_course import CHECK_GAME, LOST_BY_FAULT, Played, open_played
 from tests.web.site import LOGINS, PASSWORD, RunningSite, running_site
+from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import LinkPurpose
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.web.routes import ROUTES
@@ -42,6 +43,7 @@ STUDENT_PAGES = {
     "check_game": [CHECK_GAME],
     "version": ["/my/versions/1", "/my/versions/{failed}", "/my/versions/{queued}"],
     "account": ["/account"],
+    "account.mail.link": ["/account/mail/confirm"],
 }
 LECTURER_PAGES = {
     "teach": ["/teach"],
@@ -95,8 +97,16 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    with open_played(tmp_path_factory.mktemp("course"), pairs=12, cup_rounds=3) as played:
+    data, mail = tmp_path_factory.mktemp("course"), MailHome("home", b"key")
+    with open_played(data, pairs=12, cup_rounds=3, mail=mail) as played:
         played.show("named")
+        course, student = played.world.course, played.world.accounts["student"]
+        course.addresses.enrol(student.id, "ada@example.org")
+        course.addresses.begin(student.id, "ada@new.example.org", "confirm", NOW)
+        for state in (course.outbox.failed, course.outbox.sent):
+            course.links.make(student.id, LinkPurpose.RESET, NOW)
+            state(course.outbox.due(NOW, 1)[0].id, "550 5.1.1 no such user", NOW)
+        course.links.make(student.id, LinkPurpose.RESET, NOW)
         yield played
 
 

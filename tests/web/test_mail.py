@@ -11,16 +11,24 @@ from tests.web.played_course import PlayedService
 from tests.web.site import World, open_world
 from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import CHOSEN_KINDS, LinkPurpose, Mail, MailAddress, MailKind, VersionState
-from tournaments.database.base import Location
+from tournaments.database.location import Database
 
 ADA, NEW = "ada@example.org", "ada@new.example.org"
 ALL = {kind.value: "on" for kind in CHOSEN_KINDS}
 
 
+def service_of(database: Database, data: Path) -> PlayedService:
+    service = PlayedService(data)
+    service.database = database
+    return service
+
+
 @pytest.fixture
-def world(place: Location, tmp_path: Path) -> Iterator[World]:
+def world(database: Database, tmp_path: Path) -> Iterator[World]:
     """A site that sends mail; the student has an address from the roster."""
-    with open_world(place, tmp_path, PlayedService(tmp_path), mail=MailHome("home-1", b"key")) as world:
+    with open_world(
+        database.course(), tmp_path, service_of(database, tmp_path), mail=MailHome("home-1", b"key")
+    ) as world:
         world.course.addresses.enrol(world.accounts["student"].id, ADA)
         yield world
 
@@ -136,8 +144,8 @@ async def test_the_dashboard_shows_what_could_not_be_delivered(world: World) -> 
     assert mail.path not in text
 
 
-async def test_a_site_without_mail_says_nothing_of_it(place: Location, tmp_path: Path) -> None:
-    with open_world(place, tmp_path, PlayedService(tmp_path)) as world:
+async def test_a_site_without_mail_says_nothing_of_it(database: Database, tmp_path: Path) -> None:
+    with open_world(database.course(), tmp_path, service_of(database, tmp_path)) as world:
         for role, path in (
             ("student", "/account"),
             ("lecturer", "/teach"),

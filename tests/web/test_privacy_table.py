@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.support.courses import NOW
 from tests.support.paths import REPOSITORY_ROOT
-from tests.web.played_course import CHECK_GAME, LOST_BY_FAULT, SECRET, Played
-from tournaments.course.model import CompetitionState
+from tests.web.played_course import CHECK_GAME, LOST_BY_FAULT, SECRET, Played, open_played
+from tournaments.course.mail.outbox import MailHome
+from tournaments.course.model import CompetitionState, LinkPurpose
 
 pytestmark = pytest.mark.any_database
 
@@ -63,6 +65,16 @@ def feed(played: Played) -> list[str]:
     return ["/feed.atom"]
 
 
+def addresses(played: Played) -> list[str]:
+    """Return the pages with the address of a student, to which a mail could not be delivered."""
+    course, student = played.world.course, played.world.accounts["student"]
+    course.addresses.enrol(student.id, "student-1@example.org")
+    course.links.make(student.id, LinkPurpose.RESET, NOW)
+    for mail in course.outbox.due(NOW, 9):
+        course.outbox.failed(mail.id, "550 nobody", NOW)
+    return ["/teach", f"/teach/roster/{student.id}"]
+
+
 NAMED: dict[str, Paths] = {
     "standings and cross tables": lambda _: ["/standings", "/competitions/cup"],
     "feed of finished tournaments": feed,
@@ -90,6 +102,10 @@ SHUT: dict[str, tuple[Paths, str]] = {
     "marks, exports and reports of tournaments": (
         lambda _: ["/teach/tournaments/cup", "/teach/tournaments/cup/marks"],
         "<h1>",
+    ),
+    "e-mail addresses of students, and mails that could not be delivered": (
+        addresses,
+        "student-1@example.org",
     ),
     "accounts of lecturers and admins": (lambda _: ["/teach/accounts"], "<h1>"),
 }
@@ -122,21 +138,22 @@ async def test_names_and_pseudonyms(played: Played, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", SHUT)
-async def test_open_and_shut(played: Played, what: str) -> None:
+async def test_open_and_shut(tmp_path: Path, what: str) -> None:
     find, held = SHUT[what]
-    for column, (role, setting) in WHO.items():
-        played.show(setting)
-        expected = ROWS[what][column]
-        for path in find(played):
-            text = await found_at(played, role, path)
-            if expected == "yes":
-                assert text is not None, (column, path)
-                assert held in text, (column, path)
-            else:
-                assert text is None, (column, path)
-                assert expected in ("no", "admin")
-            if expected == "admin":
-                assert held in (await found_at(played, "admin", path) or ""), path
+    with open_played(tmp_path, mail=MailHome("home", b"key")) as played:
+        for column, (role, setting) in WHO.items():
+            played.show(setting)
+            expected = ROWS[what][column]
+            for path in find(played):
+                text = await found_at(played, role, path)
+                if expected == "yes":
+                    assert text is not None, (column, path)
+                    assert held in text, (column, path)
+                else:
+                    assert text is None, (column, path)
+                    assert expected in ("no", "admin")
+                if expected == "admin":
+                    assert held in (await found_at(played, "admin", path) or ""), path
 
 
 @pytest.mark.parametrize("column", WHO)

@@ -41,8 +41,16 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
         engine = "slurm"
         queue = "students"
         same_speed = "10%"
+        [mail]
+        host = "mail.example.org"
+        username = "kalah"
+        password_env = "MAIL_PASSWORD"
+        sender = "Kalah <kalah@example.org>"
         """,
     )
+    assert file.mailing is not None
+    assert (file.mailing.table.port_used, file.mailing.table.per_minute) == (587, 30)
+    assert file.mailing.site == "https://kalah.example.org"
     assert (file.host, file.port, file.places, file.log_level) == ("0.0.0.0", 80, 4, "debug")
     assert (file.log_format, file.metrics) == ("json", "[::1]:9464")
     assert file.metrics is not None
@@ -57,6 +65,30 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
     ("text", "problems"),
     [
         ("[cluster]", ["cluster.engine: is missing"]),
+        ("[mail]", ["mail.host: is missing", "mail.sender: is missing"]),
+        (
+            '[mail]\nhost = "h"\nsender = "a@b.org, c@d.org"',
+            [
+                "mail.sender: must be one address, as in bots@example.org or Bots <bots@example.org>, not "
+                "'a@b.org, c@d.org'"
+            ],
+        ),
+        (
+            '[mail]\nhost = "h"\nsender = "a@b.org"',
+            ["mail: public_url is missing, with which the links in mails begin"],
+        ),
+        (
+            '[mail]\nhost = "h"\nsender = "a@b.org"\nusername = "u"',
+            ["mail: username needs either password_file or password_env"],
+        ),
+        (
+            '[mail]\nhost = "h"\nsender = "a@b.org"\nusername = "u"\npassword_env = "P"\nsecurity = "none"',
+            ['mail: a password needs security = "starttls" or "tls": everybody could read it'],
+        ),
+        (
+            '[mail]\nhost = "h"\nsender = "a@b.org"\npassword_env = "P"\nsecurtiy = "tls"',
+            ["mail.securtiy: unknown key; did you mean 'security'?"],
+        ),
         ('[cluster]\nengine = "local"', ["cluster.engine: must be 'dask' or 'slurm', not 'local'"]),
         (
             '[cluster]\nengine = "dask"\nqueu = "x"',

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from email.headerregistry import Address
-from email.utils import parseaddr
+from email.policy import SMTP
 from pathlib import Path
 from typing import Literal
 
@@ -88,9 +88,11 @@ class MailTable(BaseModel):
 
 def sender_of(text: str) -> Address:
     """Return a sender, such as ``bots@example.org`` or ``Bots <bots@example.org>``.  Raises ValueError."""
-    name, address = parseaddr(text)
     try:
-        return Address(display_name=name, addr_spec=email_of(address))
+        if not text.isprintable():
+            raise ValueError(text)
+        (found,) = SMTP.header_factory("From", text).addresses
+        return Address(display_name=found.display_name, addr_spec=email_of(found.addr_spec))
     except (CourseError, ValueError):
         raise ValueError(
             f"must be one address, as in bots@example.org or Bots <bots@example.org>, not {text!r}"
