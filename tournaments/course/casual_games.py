@@ -136,6 +136,13 @@ class CasualGames:
         with self._transactions.writing() as connection:
             return list(connection.execute(statement).scalars())
 
+    def versions(self) -> set[int]:
+        """Return the ids of the versions that play in games that are not over."""
+        query = select(casual_game).where(casual_game.c.ended_at.is_(None))
+        with self._transactions.reading() as connection:
+            games = [_game_of(row) for row in connection.execute(query)]
+        return {one.version_id for game in games for one in game.players if one.version_id is not None}
+
     def remove(self, before: datetime, most: int) -> None:
         """Delete the games that ended before a moment, and the oldest ended ones beyond a number."""
         ended = casual_game.c.ended_at.is_not(None)

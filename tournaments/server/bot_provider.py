@@ -1,6 +1,6 @@
 """Players of a competition: competitors resolved to bots that can be started."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 import trio
@@ -53,6 +53,10 @@ class BotProvider:
     def __init__(self, course: Course, storage: BotStorage, config: ServiceConfig) -> None:
         self._course, self._storage, self._config = course, storage, config
         self._ready: dict[tuple[str, str], Player] = {}
+        self._asked: Counter[str] = Counter()
+        """Submission -> number of calls of ``player`` that have not returned."""
+        self._handed_out: dict[str, float] = {}
+        """Submission -> moment at which its player was returned last, as of ``trio.current_time``."""
         self._making: defaultdict[tuple[str, str], trio.Lock] = defaultdict(trio.Lock)
         self._workers = trio.CapacityLimiter(WORKERS)
         self._compilers = trio.CapacityLimiter(COMPILERS)
@@ -74,8 +78,13 @@ class BotProvider:
                 raise CannotPlayError(competitor.name, "its version is not there any more", is_ours=True)
             content = version.content
         key = (content or f"reference {competitor.reference}", game)
-        async with self._making[key]:  # the same player is built only once
-            player = self._ready.get(key) or await self._make(competitor, content, game)
+        self._asked[content] += 1
+        try:
+            async with self._making[key]:  # the same player is built only once
+                player = self._ready.get(key) or await self._make(competitor, content, game)
+        finally:
+            self._asked[content] -= 1
+        self._handed_out[content] = trio.current_time()
         if len(self._ready) >= MAX_KEPT:
             self._ready.clear()
             self._making.clear()
@@ -86,6 +95,12 @@ class BotProvider:
         """Drop a submission's cached players, because the bot was checked and perhaps built anew."""
         for key in [key for key in self._ready if key[0] == content]:
             del self._ready[key]
+
+    def is_in_use(self, content: str, within_s: float) -> bool:
+        """Return whether a submission's player is being made, or was returned at most ``within_s`` ago."""
+        handed_out = self._handed_out.get(content)
+        is_new = handed_out is not None and trio.current_time() - handed_out < within_s
+        return bool(self._asked[content]) or is_new
 
     async def _make(self, competitor: Competitor, content: str, game: str) -> Player:
         name = competitor.name

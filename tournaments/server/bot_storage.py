@@ -25,7 +25,7 @@ from tournaments.bots.errors import BotError, ManifestError
 from tournaments.bots.manifest import load_manifest
 from tournaments.bots.resolve import resolve_bot
 from tournaments.bots.storage import ContentStore, write_files
-from tournaments.files.durable import os_errors_as
+from tournaments.files.durable import FileLock, os_errors_as
 from tournaments.server.checks.bot_job import BotJob, Task
 
 BOT, DIGEST_FILE = "bot", "digest"
@@ -119,6 +119,30 @@ class BotStorage(DigestStore):
         """
         with os_errors_as(BotStorageError, self._failure):
             return self._sweep(keep)
+
+    def set_aside(self, contents: Iterable[str]) -> bool:
+        """Move bots away, without waiting; ``remove_leftovers`` removes their files.
+
+        Returns False, and moves none, if another process is adding a bot just now.  Raises BotStorageError.
+        """
+        with os_errors_as(BotStorageError, self._failure):
+            try:
+                lock = FileLock(self.root, wait=False)
+            except BlockingIOError:
+                return False
+            with lock:
+                for content in contents:
+                    with contextlib.suppress(FileNotFoundError):
+                        self._set_aside(content)
+            return True
+
+    def remove_leftovers(self) -> int:
+        """Remove what was set aside, and what killed builders left; return the number of directories.
+
+        Raises BotStorageError.
+        """
+        with os_errors_as(BotStorageError, self._failure):
+            return self._sweep()
 
     def _copy(self, content: str, bot: Path) -> None:
         """Copy a submission into a new directory, with times that make its build run."""

@@ -26,6 +26,9 @@ class ServiceConfig:
     """Seconds that a cancelled check has to end its bots, before it is killed."""
     leisure_s: float = 120.0
     """Seconds between practice pairs once every two bots have met often enough."""
+    retired_s: float = 60.0
+    """Seconds between removals of built bots that do not play any more: a team whose storage is used up
+    waits for them, and they cost some reads of the database."""
 
     cluster: ServerClusterTable | None = None
     """Cluster that plays the games of tournaments; None is this machine."""
@@ -39,7 +42,7 @@ class ServiceConfig:
                 raise ValueError(f"{name} must be from 1 to {MAX_PLACES}, not {value}")
         if not 0 <= self.nice <= 19:
             raise ValueError(f"nice must be from 0 to 19, not {self.nice}")
-        for name in ("retry_s", "shutdown_s", "leisure_s"):
+        for name in ("retry_s", "shutdown_s", "leisure_s", "retired_s"):
             value = getattr(self, name)
             if not 0 < value < float("inf"):
                 raise ValueError(f"{name} must be more than 0 seconds, not {value:g}")

@@ -48,6 +48,7 @@ from tournaments.server.live_hub import Hub
 from tournaments.server.mail.mailer import Mailer
 from tournaments.server.metrics import Metrics
 from tournaments.server.practice.practice import Practice
+from tournaments.server.retired_bots import RetiredBots, playable
 from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Slots
 from tournaments.server.status import Disk, Status, load_average
@@ -86,6 +87,14 @@ class Service:
             else Mailer(context.course.outbox, config.mail, context.failures, context.now, config.retry_s)
         )
         self._qualifying = CheckQueue(context, bots, context.config.checks_on(cores), self._decided)
+        self._retired = RetiredBots(
+            context.course,
+            bots,
+            context.bots,
+            lambda: self._qualifying.checking,
+            lambda: self._practice.bots_in_use,
+            context.config.retired_s,
+        )
         self.metrics.watch(self.status)
 
     async def run(self) -> None:
@@ -96,6 +105,7 @@ class Service:
             "tournaments": self.tournaments.run,
             "challenges": self.challenges.run,
             "casual games": self.casual.run,
+            "the removal of old bots": self._retired.run,
         }
         if self._context.cluster is not None:
             tasks["the cluster"] = self._context.cluster.run
@@ -307,26 +317,5 @@ def _bot_storage(data: Path, course: Course) -> BotStorage:
     contents = ContentStore(data / SUBMISSIONS)
     contents.sweep()
     bots = BotStorage(contents, data / BOTS)
-    bots.sweep(_playable(course))
+    bots.sweep(playable(course))
     return bots
-
-
-def _playable(course: Course) -> set[str]:
-    """Return the submissions whose bots are kept, because they may play without another check.
-
-    These submissions wait for their check, play for their team now or in a tournament of frozen versions, or
-    are entered in a tournament: a bot that is built anew may differ.  Other old versions are built again when
-    they are needed.
-    """
-    frozen_at = course.settings.load().frozen_at or course.settings.load().deadline
-    playing = [*course.versions.current().values(), *course.versions.current(frozen_at).values()]
-    kept = {one.content for one in (*playing, *course.versions.unfinished())}
-    entered = {
-        one.version_id
-        for competition in course.competitions.all()
-        if competition.kind is CompetitionKind.TOURNAMENT
-        and competition.state is not CompetitionState.DELETED
-        for one in course.competitions.competitors(competition.id)
-        if one.version_id is not None
-    }
-    return kept | {one.content for one in course.versions.by_ids(entered).values()}

@@ -4,7 +4,7 @@ Teams take turns: a team that submits ten versions at once delays only itself.  
 version goes first, since its students wait for that one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -76,6 +76,8 @@ class CheckQueue:
         self._at_a_time = at_a_time
         self.workers = 0
         """Number of workers that check a version now."""
+        self._checking: dict[int, str] = {}
+        """Versions that are being checked, by id, with their submissions."""
         self._entries: dict[int, _Entry] = {}
         self._turns: dict[int, int] = {}
         """Number of each team's last turn, for ``next_to_check``."""
@@ -88,6 +90,7 @@ class CheckQueue:
         """
         for entry in self._entries.values():
             entry.is_running = False
+        self._checking.clear()
         async with trio.open_nursery() as nursery:
             while True:
                 woken, known = self._woken, set(self._entries)
@@ -104,6 +107,7 @@ class CheckQueue:
                     self._turns[version.team_id] = max(self._turns.values(), default=0) + 1
                     entry = self._entry(version.id)
                     entry.is_running = True
+                    self._checking[version.id] = version.content
                     nursery.start_soon(self._check, version, entry)
                 later = [entry.not_before for _, entry in waiting if entry.not_before > now]
                 with trio.move_on_at(min([now + POLL_S, *later])):
@@ -120,6 +124,11 @@ class CheckQueue:
     def log(self, version_id: int) -> CheckLog:
         """Return the log of a version that is not decided."""
         return self._entry(version_id).log
+
+    @property
+    def checking(self) -> Collection[str]:
+        """The submissions that are being checked, or wait for a slot."""
+        return self._checking.values()
 
     @property
     def unchecked(self) -> int:
@@ -148,6 +157,7 @@ class CheckQueue:
             self._postpone(version, entry, error)
         finally:
             entry.is_running = False
+            self._checking.pop(version.id, None)
             self._wake()
 
     def _postpone(self, version: Version, entry: _Entry, why: str | Exception) -> None:

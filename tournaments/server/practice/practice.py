@@ -78,6 +78,11 @@ class Practice:
         """Reason why no game can begin now; empty if games can begin."""
         return self._ladder.resting if self._ladder is not None else "practice has not begun"
 
+    @property
+    def bots_in_use(self) -> set[str]:
+        """Names of the bots that play, or are about to."""
+        return self._ladder.bots_in_use if self._ladder is not None else set()
+
     def _current(self) -> Competition:
         """Return the ladder of the course's game, creating it if needed."""
         competitions = self._context.course.competitions
@@ -185,6 +190,12 @@ class _Ladder:
         if not self._pause_reason and len(self._players) < 2:
             return "practice needs two bots that are ready to play"
         return self._pause_reason
+
+    @property
+    def bots_in_use(self) -> set[str]:
+        """Names of the current bots, and of those with a game that is being played or completes a pair."""
+        games = [*self._under_way, *(game.names for game in self._return_games)]
+        return {*self._competitors, *self._players, *(name for names in games for name in names)}
 
     def _load(self) -> tuple[Settings, Competition, list[Competitor]]:
         course = self._context.course
