@@ -10,16 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import URL
 
 from referee.judge.results import GameRecord
 from tests.support.builders import invoke, make_record, one_object, write_tournament
+from tests.support.postgresql import PostgreSQLServer
 from tests.support.random_games import random_game
 from tests.support.tampering import rechain, tampering
 from tournaments.config.load import load_tournament
+from tournaments.course.backup.database_migration import copy_tables
+from tournaments.database.sqlite import SQLiteFile
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import Verification, read_record
-from tournaments.results.schema import game
+from tournaments.results.schema import game, metadata
 from tournaments.results.store import Store
 from tournaments.running.runner import open_run
 
@@ -442,3 +446,34 @@ def test_files_that_cannot_be_read(tmp_path: Path, played: Path) -> None:
         assert result.exit_code == 2, path
         assert words in result.output
     assert invoke("verify").exit_code == 2
+
+
+@pytest.mark.slow
+def test_a_tournament_of_a_server_with_postgresql(
+    played: Path, tmp_path: Path, postgresql: PostgreSQLServer
+) -> None:
+    """With the files of the data directory, and without them."""
+    directory = tmp_path / "competitions" / "cup"
+    shutil.copytree(played, directory, ignore=shutil.ignore_patterns("results.db*"))
+    with postgresql.database() as database:
+        assert isinstance(database.address, URL)
+        url = database.address.set(drivername="postgresql").render_as_string(hide_password=False)
+        options = ("--database", url)
+        location = database.competition("cup")
+        with Store(location):
+            pass  # creates its tables
+        copy_tables(SQLiteFile(played / "results.db"), location, metadata)
+        for path in (directory, tmp_path / "elsewhere" / "cup"):
+            found = one_object(invoke("verify", path, *options, "--json").output)
+            assert (found["wrong"], found["elsewhere"], found["complaints"]) == (0, 0, [])
+            assert found["games"] == len(list((played / "games").iterdir()))
+        [head] = found["heads"]
+        result = invoke("verify", path, *options, "--head", head["head"])
+        assert result.exit_code == 0, result.output
+        (directory / "games" / KEY / "wire.txt").write_text("altered")
+        assert invoke("verify", directory, *options).exit_code == 1
+        for name, words in (("none", "none"), ("No Slug", "name a directory DATA/competitions/NAME")):
+            result = invoke("verify", tmp_path / name, *options)
+            assert (result.exit_code, words in result.output) == (2, True), result.output
+    result = invoke("verify", directory, "--database", "cup.db")
+    assert (result.exit_code, "is no address of a database" in result.output) == (2, True)

@@ -127,7 +127,7 @@ async def test_a_roster_with_addresses(world: World) -> None:
         assert "1 link goes out by mail" in preview.text
         assert waiting(world) == []
         done = await browser.submit("/teach/roster/import", {"roster": roster, "do": "import"})
-        assert "1 of them also go out by mail" in done.text
+        assert "1 of them also goes out by mail" in done.text
     [mail] = waiting(world)
     assert (mail.address, mail.path in done.text) == ("s-8@example.org", True)
 

@@ -10,6 +10,7 @@ import click
 from referee.errors import RefereeError
 from referee.sandbox.host_resources import core_count
 from tournaments.cli.main import Fault, Usage
+from tournaments.database.location import SLUG, Database
 from tournaments.processes.process_pool import WorkerDiedError
 from tournaments.reporting.tables import json_text
 from tournaments.reporting.tournament_directory import STORE_FILE
@@ -40,13 +41,24 @@ PROGRESS_S = 0.2
     help="The number of the entry that had this digest.",
 )
 @click.option(
+    "--database",
+    "url",
+    metavar="URL",
+    help="postgresql://USER@HOST/DATABASE of a server; PATH is DATA/competitions/NAME then.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
     metavar="N",
     help="Processes that judge games.  [default: one per core]",
 )
 def command(
-    paths: tuple[Path, ...], as_json: bool, head: str | None, head_number: int | None, jobs: int | None
+    paths: tuple[Path, ...],
+    as_json: bool,
+    head: str | None,
+    head_number: int | None,
+    url: str | None,
+    jobs: int | None,
 ) -> None:
     """Judge games again from their records; report whatever does not follow.
 
@@ -58,13 +70,14 @@ def command(
 
     Exit status: 0 all follows, 1 something does not, 2 bad usage, not to be read, or nothing to verify.
     """
-    expected = _expected(paths, head, head_number)
+    database = _database(url)
+    expected = _expected(paths, head, head_number, is_on_server=database is not None)
     progress = _Progress()
     verification = Verification(processes=jobs or core_count(), progress=progress.show)
     complaints = []
     try:
         for path in paths:
-            for found in _verify(verification, path, expected):
+            for found in _verify(verification, path, expected, database):
                 if as_json:
                     complaints.append(found.to_json())
                 else:
@@ -117,13 +130,15 @@ class _Progress:
         print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _expected(paths: tuple[Path, ...], digest: str | None, number: int | None) -> ExpectedHead | None:
+def _expected(
+    paths: tuple[Path, ...], digest: str | None, number: int | None, *, is_on_server: bool
+) -> ExpectedHead | None:
     """Return the head that was noted elsewhere.  Raises Usage."""
     if digest is None:
         if number is not None:
             raise Usage("--head-number belongs to a head digest: give the digest, too, with --head")
         return None
-    if len(paths) != 1 or not paths[0].is_dir():
+    if len(paths) != 1 or not (paths[0].is_dir() or (is_on_server and not paths[0].exists())):
         raise Usage("--head is of one tournament: name its directory, and nothing else")
     try:
         return ExpectedHead(digest.strip().lower(), number)
@@ -131,10 +146,32 @@ def _expected(paths: tuple[Path, ...], digest: str | None, number: int | None) -
         raise Usage(str(error)) from error
 
 
-def _verify(verification: Verification, path: Path, expected: ExpectedHead | None) -> Iterator[RecordFinding]:
+def _database(url: str | None) -> Database | None:
+    """Return the PostgreSQL database of a server.  Raises Usage."""
+    if url is None:
+        return None
+    try:
+        database = Database.at(url)
+    except StoreError as error:
+        raise Usage(str(error)) from error
+    if isinstance(database.address, Path):
+        raise Usage(
+            f"--database: {url!r} is no address of a database, such as postgresql://USER@HOST/DATABASE"
+        )
+    return database
+
+
+def _verify(
+    verification: Verification, path: Path, expected: ExpectedHead | None, database: Database | None
+) -> Iterator[RecordFinding]:
     """Verify a record or a directory.  Raises Usage if there is nothing that could be verified."""
     try:
-        if not path.is_dir():
+        if database is not None and (path.is_dir() or not path.exists()):
+            name = path.resolve().name
+            if not SLUG.fullmatch(name):
+                raise Usage(f"{path}: with --database, name a directory DATA/competitions/NAME of the server")
+            yield from verification.of_directory(path, expected, database.competition(name))
+        elif not path.is_dir():
             yield from verification.of_record(read_record(path))
         elif (path / STORE_FILE).is_file():
             yield from verification.of_directory(path, expected)
