@@ -136,6 +136,7 @@ def test_the_policy_has_nothing_inline_and_nothing_from_elsewhere() -> None:
 def test_secrets_of_links_are_masked() -> None:
     assert masked("/links/abc") == "/links/..."
     assert masked("/feeds/feed_abc") == "/feeds/..."
+    assert masked("/account/mail/secret") == "/account/mail/..."
     assert masked("/my") == "/my"
 
 

@@ -129,6 +129,8 @@ def same_text(given: str | None, expected: str) -> bool:
 
 
 def masked(path: str) -> str:
-    """Return a path for the log, on one line and without the secret of a link or a feed of an account."""
-    hidden = next((start for start in ("/links/", "/feeds/") if path.startswith(start)), None)
+    """Return a path for the log, on one line and without the secret of a link or a feed."""
+    hidden = next(
+        (start for start in ("/links/", "/feeds/", "/account/mail/") if path.startswith(start)), None
+    )
     return visible(path) if hidden is None else f"{hidden}..."
