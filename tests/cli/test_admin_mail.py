@@ -88,7 +88,9 @@ def test_without_a_table_there_is_no_mail(data: Path) -> None:
     for words in (("test", "ada@example.org"), ("retry",), ("release",), ("discard",)):
         status, text = refused(data, "mail", *words)
         assert (status, "has no table [mail]" in text) == (2, True), text
-    admin(data, "add", "s-1", "--role", "student", "--team", "Team 1", "--email", "s-1@example.org")
+    status, text = refused(data, "add", "s-1", "--role", "student", "--email", "s-1@example.org")
+    assert (status, "sends no mail" in text) == (2, True), text
+    admin(data, "add", "s-1", "--role", "student", "--team", "Team 1")
     assert numbers(data) == (0, 0, 0)
     with Course(database_of(data).course(), FAST_PASSWORDS) as course:
         assert course.addresses.known() == frozenset()

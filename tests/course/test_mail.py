@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from email.headerregistry import Address
 from itertools import count
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import select
 
 from tests.support.courses import FAST_PASSWORDS, NOW, add_account, add_student, add_version, after, decide
@@ -31,6 +34,7 @@ from tournaments.course.model import (
 )
 from tournaments.course.people.roster import RosterError, enrol, parse_roster
 from tournaments.course.schema import mail
+from tournaments.course.texts import email_of
 from tournaments.database.base import Connections, Location
 
 HOME = MailHome("home-1", b"key")
@@ -113,7 +117,9 @@ def test_the_team_that_asked_gets_the_end_of_its_challenge(scene: Scene) -> None
     number = scene.challenge(REFERENCE)
     course.challenges.count(number, 1, 0, 1)
     course.challenges.end(number, ChallengeState.FINISHED, NOW)
-    assert {one.body for one in scene.waiting()} == {"Your bot: 1 won, 0 drawn, 1 lost."}
+    assert {one.body for one in scene.waiting()} == {
+        "The challenge against ladder:1 is over. Your bot: 1 won, 0 drawn, 1 lost."
+    }
     assert scene.subjects() == [(address, "The challenge against ladder:1 is over") for address in (ADA, BOB)]
 
 
@@ -269,13 +275,13 @@ def test_a_new_address_is_used_when_it_is_confirmed(scene: Scene) -> None:
     to = {one.kind: one for one in scene.waiting()}
     assert (to[MailKind.LINK].address, to[MailKind.ADDRESS].address) == (ADA, new)
     secret = to[MailKind.ADDRESS].path.removeprefix("/account/mail/")
-    for account, at, given in (
+    for account, at, wrong in (
         (scene.bob, NOW, secret),
         (scene.ada, NOW + CONFIRM_WITHIN, secret),
         (scene.ada, NOW, "made-up"),
     ):
         with pytest.raises(CourseError, match="too old"):
-            course.addresses.confirm(account.id, given, at)
+            course.addresses.confirm(account.id, wrong, at)
     assert course.addresses.confirm(scene.ada.id, secret, NOW) == new
     assert course.addresses.of(scene.ada.id) == MailAddress(new, None, is_own=True)
     assert {one.address for one in scene.waiting()} == {new}  # what waits goes there, too
@@ -307,11 +313,26 @@ def test_a_removed_address_gets_nothing_and_stays_removed(scene: Scene) -> None:
         "ada@example.org,eve@example.org",
         "\u00e4@example.org",
         "a" * 65 + "@b.org",
+        "a..b@example.org",
+        ".a@example.org",
+        "a.@example.org",
+        "a@example..org",
+        "a@-example.org",
+        "a@" + "b" * 64 + ".org",
     ],
 )
 def test_what_is_no_address_is_refused(scene: Scene, text: str) -> None:
     with pytest.raises(CourseError, match="is no e-mail address"):
         scene.course.addresses.enrol(scene.other.id, text)
+
+
+@given(st.emails(domains=st.just("example.org")))
+def test_what_is_accepted_can_be_written_into_a_header(text: str) -> None:
+    try:
+        address = email_of(text)
+    except CourseError:
+        return
+    assert Address(addr_spec=address).addr_spec == address
 
 
 ROSTER = "login,name,team,E-Mail\nada,Ada,Team 1,ada@x.org\nnew,New,Team 3,new@x.org\nlast,Last,,\n"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import trio
+from sqlalchemy import update
 
 from tests.server.harness import until
 from tests.support.courses import FAST_PASSWORDS, NOW, add_student, add_version, decide
@@ -23,7 +24,8 @@ from tests.web.site import Clock
 from tournaments.course.course import Course
 from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import Mail, MailKind, VersionState
-from tournaments.database.base import Location
+from tournaments.course.schema import mail
+from tournaments.database.base import Connections, Location
 from tournaments.server.failures import Failures
 from tournaments.server.mail.mail_table import Mailing, MailTable
 from tournaments.server.mail.mailer import MOST_TRIES, Mailer, next_try
@@ -260,6 +262,22 @@ async def test_a_mail_that_is_refused_for_good_has_failed_and_the_others_are_sen
         await until(lambda: len(server.received) == 2)
 
 
+async def test_a_mail_that_cannot_be_written_does_not_stop_the_others(
+    place: Location, server: MailServer
+) -> None:
+    async with sending(place, server) as scene:
+        scene.server.replies["CONNECT"] = "554 not yet"
+        scene.write(2)
+        with Connections(place) as connections, connections.writing("") as connection:
+            of_first = mail.c.address == "s1@example.org"
+            connection.execute(update(mail).where(of_first).values(address="s1@example.org\nBcc: eve"))
+        server.replies.clear()
+        await until(lambda: waiting(scene) == 0)
+        assert [one.to for one in server.received] == ["s2@example.org"]
+        [failure] = scene.course.outbox.status().failures
+        assert "cannot be written" in failure.answer
+
+
 async def test_a_temporary_refusal_is_tried_again_later_and_not_for_ever(
     place: Location, server: MailServer
 ) -> None:
@@ -269,8 +287,8 @@ async def test_a_temporary_refusal_is_tried_again_later_and_not_for_ever(
         for tries in range(1, MOST_TRIES):
             await until(lambda: scene.course.outbox.tried_since(scene.clock() - SECOND))
             assert scene.course.outbox.due(next_try(tries, scene.clock()) - SECOND, 9) == []
-            [mail] = scene.course.outbox.due(next_try(tries, scene.clock()), 9)
-            assert mail.attempts == tries
+            [again] = scene.course.outbox.due(next_try(tries, scene.clock()), 9)
+            assert again.attempts == tries
             scene.clock.at = next_try(tries, scene.clock())
         await until(lambda: scene.course.outbox.status().failed == 1)
         assert server.attempts == ["s1@example.org"] * MOST_TRIES

@@ -14,9 +14,10 @@ LONGEST_NAME = 100
 LONGEST_SHOWN = 60
 LONGEST_EMAIL = 254
 """Maximum length of an e-mail address in characters (RFC 5321, 4.5.3.1.3, without the brackets)."""
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-EMAIL = re.compile(rf"[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*")
-"""An e-mail address as browsers check it (HTML, "valid e-mail address"): ASCII alone, without quotes."""
+EMAIL = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
+"""An e-mail address without quotes and comments (RFC 5322, ``dot-atom``), in ASCII alone."""
 LOGIN = re.compile(r"\w[\w.+@-]{0,99}")
 """Numbers and short names of accounts, and mail addresses."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from tournaments.cli.admin.opening import config_option, data_option, json_option, open_course
+from tournaments.cli.main import Usage
 from tournaments.course.model import LinkPurpose, Role
 
 
@@ -31,12 +32,14 @@ def add_command(
     """Add the account LOGIN, and print the link with which its password is chosen."""
     with open_course(data, config) as opened:
         course = opened.course
+        if email is not None and not course.outbox.is_on:
+            raise Usage("--email: server.toml has no table [mail]: this server sends no mail")
         with course.transaction():
             team_id = None
             if team is not None:
                 team_id = (course.teams.by_name(team) or course.teams.add(team, opened.now)).id
             account = course.accounts.add(login, name or login, Role(role), team_id, opened.now)
-            if email is not None and course.outbox.is_on:
+            if email is not None:
                 course.addresses.enrol(account.id, email)
             secret = course.links.make(account.id, LinkPurpose.INVITATION, opened.now)
             opened.note("account.add", account.login, role=role)

@@ -25,6 +25,11 @@ class Notice:
     title: str
     summary: str
 
+    @property
+    def text(self) -> str:
+        """Title and summary together."""
+        return f"{self.title}. {self.summary}"
+
 
 def version_notice(version: Version) -> Notice:
     """Return the notice of a check's result."""

@@ -219,7 +219,7 @@ class Outbox:
                 "kind": kind.value,
                 "address": one.address,
                 "subject": storable(f"[{settings.title}] {notices[one.id].title}"),
-                "body": storable(notices[one.id].summary),
+                "body": storable(notices[one.id].text),
                 "path": notices[one.id].path,
                 "seed": seed,
                 "home": self._home.identity,

@@ -76,7 +76,11 @@ class Mailer:
     async def _send(self, mail: Mail) -> None:
         """Try to send one mail, and record the result.  Raises MailServerError, StoreError."""
         in_thread, outbox, table = trio.to_thread.run_sync, self._outbox, self._mailing.table
-        message = message_of(self._mailing, mail)
+        try:
+            message = message_of(self._mailing, mail)
+        except ValueError as error:  # one mail must not stop the others
+            await in_thread(outbox.failed, mail.id, f"it cannot be written: {error}", self._now())
+            return
         try:
             # The thread is left behind when this server ends: a mail server may take long to answer.
             answer = await in_thread(deliver, table, message, mail.address, abandon_on_cancel=True)
