@@ -384,6 +384,19 @@ def test_attempts_are_recorded(scene: Scene) -> None:
     assert [one.id for one in scene.waiting()] == [second.id]  # what waits is never deleted
 
 
+def test_failed_mails_are_sent_again_to_the_present_addresses(scene: Scene) -> None:
+    course, outbox = scene.course, scene.course.outbox
+    decide(course, add_version(course, scene.teams[0], scene.ada, "c"), VersionState.FAILED)
+    outbox.ask_to_confirm(scene.ada.id, "typo@example.org", NOW)
+    for one in scene.waiting():
+        outbox.failed(one.id, "550 nobody", NOW)
+    course.addresses.enrol(scene.ada.id, "corrected@example.org")
+    course.addresses.remove(scene.bob.id)
+    assert outbox.retry(after(hours=1)) == 1
+    assert scene.subjects() == [("corrected@example.org", "Version 1 did not qualify")]
+    assert outbox.status().failed == 2
+
+
 def test_a_restored_directory_holds_the_mails_of_the_other(scene: Scene, place: Location) -> None:
     decide(scene.course, add_version(scene.course, scene.teams[0], scene.ada, "c"), VersionState.FAILED)
     with Course(place, FAST_PASSWORDS, MailHome("home-2", b"key")) as restored:

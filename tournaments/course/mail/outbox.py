@@ -323,11 +323,21 @@ class Outbox:
             return connection.execute(delete(mail).where(self._held())).rowcount
 
     def retry(self, now: datetime) -> int:
-        """Let the mails be sent that have failed; return their number."""
+        """Let the mails be sent that have failed, to the present addresses; return their number.
+
+        Those of people without an address stay as they are, and so do links that confirm an address: their
+        person can ask for another one.
+        """
+        address = select(mail_address.c.address).where(mail_address.c.account_id == mail.c.account_id)
+        failed = (
+            (mail.c.state == MailState.FAILED.value)
+            & (mail.c.kind != MailKind.ADDRESS.value)
+            & address.scalar_subquery().is_not(None)
+        )
         values = {"state": MailState.WAITING.value, "attempts": 0, "due_at": now}
-        failed = mail.c.state == MailState.FAILED.value
+        again = update(mail).where(failed).values(address=address.scalar_subquery(), **values)
         with self._transactions.writing() as connection:
-            return connection.execute(update(mail).where(failed).values(**values)).rowcount
+            return connection.execute(again).rowcount
 
     def _own(self) -> ColumnElement[bool]:
         """Return the condition of a mail that this data directory sends."""
