@@ -115,6 +115,11 @@ def test_tls_with_a_password(security: str, tmp_path: Path, monkeypatch: pytest.
             send(server, **used, password_env="NOT_SET")
         with pytest.raises(MailServerError, match="cannot be read: No such file"):
             send(server, **used, password_file=str(tmp_path / "none"))
+        no_certificate = {"ca_file": str(secret), "password_file": str(secret)}
+        with pytest.raises(MailServerError, match=f"mail.ca_file: {secret} cannot be used: it has no cert"):
+            send(server, **used | no_certificate)
+        with pytest.raises(MailServerError, match="cannot be used: No such file"):
+            send(server, **used | no_certificate | {"ca_file": str(tmp_path / "none")})
         secret.write_text("")
         with pytest.raises(MailServerError, match="has no password in its first line"):
             send(server, **used, password_file=str(secret))

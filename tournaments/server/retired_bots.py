@@ -1,10 +1,10 @@
 """Removal of built bots that do not play any more, which count as storage of their teams.
 
-A removed bot is built again when it is needed: every new use of a bot begins with
-``BotProvider.player``, or with a check, and both look whether the bot is there.  So only the uses that began
-earlier have to be known.  Tournaments, challenges and casual games are rows in the course's database for as
-long as they need a bot.  What is in no row is asked for in the event loop, immediately before bots are moved
-away: checks, games of the practice ladder, and players that were handed out just now.
+A removed bot is built again when it is needed: every new use of a bot begins with ``BotProvider.player``,
+or with a check, and both build a bot that is missing.  So only uses that began earlier matter here.
+Tournaments, challenges and casual games are rows in the course's database for as long as they need a bot.
+The other uses are read in the event loop, immediately before bots are moved away: checks, games of the
+practice ladder, and players that were handed out a moment ago.
 """
 
 from collections.abc import Callable, Collection

@@ -75,7 +75,11 @@ def deliver(table: MailTable, message: EmailMessage, address: str) -> str:
 def _connect(table: MailTable) -> smtplib.SMTP:
     """Connect and sign in.  Raises OSError, SMTPException; ValueError if the password cannot be read."""
     password = table.password()
-    context = ssl.create_default_context(cafile=table.ca_file)
+    try:
+        context = ssl.create_default_context(cafile=table.ca_file)
+    except OSError as error:  # ssl.SSLError, too
+        why = "it has no certificates" if isinstance(error, ssl.SSLError) else error.strerror
+        raise ValueError(f"mail.ca_file: {table.ca_file} cannot be used: {why}") from error
     smtp: smtplib.SMTP
     if table.security == "tls":
         smtp = smtplib.SMTP_SSL(table.host, table.port_used, timeout=TIMEOUT_S, context=context)
