@@ -8,6 +8,7 @@ the rest of it is a sentence, which is kept as the player's standard error, so t
 """
 
 import contextlib
+import queue
 import socket
 import threading
 from pathlib import Path
@@ -28,6 +29,8 @@ LOST = "the connection to this player was lost"
 """Reason for the end of a connection without a sentence."""
 MOST_BYTES_OF_SENTENCE = 500
 """Most bytes of that sentence: with the mark, it is within the limit of a line."""
+CLOSE_S = 1.0
+"""Most seconds to wait after the game for a player that does not take its last lines."""
 FAILED = 1
 """Exit status of a player whose connection ended during the game."""
 
@@ -41,6 +44,9 @@ class SocketPlayer(SessionPlayer):
         Raises NotRunnableError if nothing listens there.
         """
         super().__init__(index, player, limits)
+        self._lines_to_send: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        """Lines of the referee that are not sent yet; None is behind the last one."""
+        self._writer = threading.Thread(target=self._write, daemon=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with short_address(Path(path)) as address:
@@ -53,26 +59,36 @@ class SocketPlayer(SessionPlayer):
         """Begin to read the player's lines."""
         super().wait_ready()
         threading.Thread(target=self._read, daemon=True).start()
+        self._writer.start()
 
     def receive(self, line: str) -> None:
-        """Send a line to the player.  A player whose connection takes no more lines has ended."""
-        data = line.encode() + b"\n"
-        try:
-            # The buffer of a socket holds more than all lines of a game, so that this never blocks.
-            if self._socket.send(data, socket.MSG_DONTWAIT) < len(data):
-                raise BlockingIOError
-        except OSError:
-            self.end(FAILED, LOST)
-            return
+        """Send a line to the player."""
+        self._lines_to_send.put(line)
         if line == END_LINE:
             self.end()  # before the reader notices the end of the connection
-            self._end_connection()
 
     def close(self) -> str:
-        """Close the connection."""
+        """Close the connection, once the player has been sent all lines, or CLOSE_S have passed."""
+        self._lines_to_send.put(None)
+        if self._writer.ident is not None:
+            self._writer.join(CLOSE_S)
         self._end_connection()
         self._socket.close()
         return super().close()
+
+    def _write(self) -> None:
+        """Send the lines of the referee; runs in a thread of its own.
+
+        The opening of a long game has more lines than the buffer of a socket holds, and a server may be busy.
+        """
+        try:
+            for line in iter(self._lines_to_send.get, None):
+                self._socket.sendall(line.encode() + b"\n")
+                if line == END_LINE:
+                    self._end_connection()
+        except OSError:
+            if not self.has_ended():
+                self.end(FAILED, LOST)
 
     def _read(self) -> None:
         """Pass on the player's lines until the connection ends; runs in a thread of its own."""

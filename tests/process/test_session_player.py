@@ -1,8 +1,10 @@
 """Players without a process: a conversation whose moves come from elsewhere, with its own time control."""
 
 import random
+import socket
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from referee.judge.match import Match
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player
 from referee.players.function_player import FunctionPlayer
+from referee.players.socket_player import SocketPlayer
 from referee.playing import Job, play, play_game
 from referee.process.launch import wait_readable
 from referee.process.player import SessionPlayer
@@ -120,6 +123,25 @@ def test_a_line_that_is_too_long_and_a_flood_do_not_block_the_player() -> None:
     for _ in range(100):
         player.send("y" * 1000)  # more than a pipe holds
     player.close()
+
+
+def test_a_player_at_a_socket_may_read_a_thousand_lines_late(tmp_path: Path) -> None:
+    lines = [f"CHANGE;{number};0,0;OPP" for number in range(1000)]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(tmp_path / "player"))
+        listener.listen()
+        player = SocketPlayer(0, REMOTE, str(tmp_path / "player"))
+        player.wait_ready()
+        for line in lines:
+            player.receive(line)
+        assert not player.has_ended()
+        connection, _ = listener.accept()
+        with connection, connection.makefile("r") as received:
+            assert [received.readline().rstrip("\n") for _ in lines] == lines
+            player.receive("END")
+            assert received.read() == "END\n"
+        assert player.has_ended()
+        assert player.close() == ""
 
 
 def test_a_person_has_more_time_than_the_bot() -> None:
