@@ -294,6 +294,20 @@ def test_the_choice_of_a_move_stays_when_the_state_comes_again(server: Served, b
         expect(choices.last).to_be_focused()
 
 
+def test_a_refusal_stays_on_the_page_when_the_state_comes_again(server: Served, browser: Browser) -> None:
+    with browser.new_context(**QUICK) as context:  # a refused request is an error of the console
+        page = context.new_page()
+        page.add_init_script(STREAM_OF_THE_TEST)
+        begin(page, server.url, game="kalah(4,3)", opponent="ladder:1", side="first")
+        page.evaluate("document.getElementById('play').dataset.csrf = 'of another day'")
+        cells(page).first.click()
+        problem = page.locator("#play-problem")
+        expect(problem).to_contain_text("open for too long")
+        page.evaluate(STATE_WITH_A_CHOICE)
+        expect(page.locator("#play-cells button")).to_have_count(1)
+        expect(problem).to_contain_text("open for too long")
+
+
 def is_stream(request: Request) -> bool:
     return "/events?" in request.url
 

@@ -18,6 +18,7 @@
   let players = names, state = first, plies = [], stage = null, shown = 0, busy = false;
   let selected = null; // the cell that was chosen first, of a move that needs two
   let offered = []; // the moves that fit the chosen cells, if there are several
+  let refusal = ""; // of the last action; it stays until the next one
   let focusWanted = false, sending = false;
 
   // The board.
@@ -213,7 +214,7 @@
     }
     const more = byId("play-again");
     if (more) more.hidden = !state.over;
-    complain(state.trouble);
+    complain(refusal || state.trouble);
     choices.hidden = !choices.children.length;
     if (had) {
       const next = choices.children[keptChoice] || layer.querySelector(`[data-cell="${kept}"]`) || layer.querySelector("button") || choices.querySelector("button");
@@ -304,6 +305,7 @@
 
   async function post(what, fields) {
     sending = true;
+    refusal = "";
     [selected, offered] = [null, []];
     render();
     let failure = "The server did not answer. Try again.", news = null;
@@ -319,6 +321,7 @@
       // No answer, or none that can be read.
     }
     sending = false;
+    refusal = failure;
     if (news) take(news);
     if (!busy) render();
     if (failure) {
