@@ -1,7 +1,7 @@
 """Casual games with real bots in real worker processes, and their table in the database."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,11 +17,11 @@ from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.course.casual_games import CasualPlayer, with_move
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError, VersionState
-from tournaments.database.base import Location
+from tournaments.database.base import Location, StoreError
 from tournaments.server.casual import games, session_pool
 from tournaments.server.casual.games import CasualGames
 from tournaments.server.casual.positions import continuation, opening_at, states_of
-from tournaments.server.casual.table import Table
+from tournaments.server.casual.table import NotYourTurnError, Table
 from tournaments.server.metrics import PlayEnd
 from tournaments.server.slots import Kind
 
@@ -177,6 +177,80 @@ async def test_an_own_version_that_takes_no_openings_and_one_that_errs(tmp_path:
         ends = (PlayEnd.RULES, PlayEnd.FAULT)
         for line in (f'kalarena_play_games_total{{end="{end.value}"}} 1.0' for end in ends):
             assert line in harness.service.metrics.page().decode()
+
+
+LEAVES = """
+import os, sys
+for line in sys.stdin:
+    if line.rstrip().endswith(";YOU"):
+        os.write(1, b"MOVE;4\\n")
+        os._exit(3)
+"""
+
+
+@pytest.mark.slow
+async def test_a_bot_that_ends_in_the_persons_turn_loses_and_others_play_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be suspended before it ends: then it ends after the next move."""
+    manifest = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
+    monkeypatch.setattr(session_pool, "IDLE_S", 0.01)
+    monkeypatch.setattr(session_pool, "MOST_IDLE_TIMES", 10**9)
+    async with playing(tmp_path / "data") as (harness, casual):
+        version = await harness.submit("Team 1", upload(manifest, SubmittedFile("bot.py", LEAVES.encode())))
+        await harness.decided(version.id)
+        other = await begin(casual, bot(), PERSON)
+        table = await begin(casual, PERSON, CasualPlayer("version 1", version_id=version.id))
+        with casual.watch(table):
+            await casual.move(table, ME, 0, "1")
+            while await turn(table) and table.session is not None:
+                with suppress(NotYourTurnError, CourseError):
+                    await casual.move(table, ME, len(table.game.moves), first_legal(table))
+        assert table.game.winner == 0
+        assert "ended" in table.game.sentence or "exit" in table.game.sentence
+        await play_on(casual, other, 1)
+        assert other.game.ended_at is not None
+        assert casual._context.failures.newest() == ()
+
+
+@pytest.mark.slow
+async def test_a_bot_without_openings_keeps_its_room_while_the_page_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
+    script = next(file for file in starter() if file.path == "bot.py")
+    monkeypatch.setattr(session_pool, "IDLE_S", 0.05)
+    monkeypatch.setattr(session_pool, "MOST_IDLE_TIMES", 3)
+    async with playing(tmp_path / "data", game="kalah(4,3)") as (harness, casual):
+        version = await harness.decided((await harness.submit("Team 1", upload(manifest, script))).id)
+        own = CasualPlayer("version 1", version_id=version.id)
+        table = await begin(casual, PERSON, own, "kalah(4,3)")
+        await casual.move(table, ME, 0, "1")
+        await turn(table)
+        await until(lambda: table.session is None)
+        await casual.move(table, ME, len(table.game.moves), first_legal(table))
+        await until(lambda: table.trouble)
+        assert "cannot begin in the middle of a game" in table.trouble
+
+
+async def test_bots_play_on_after_their_task_was_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(games, "SWEEP_S", 0.01)
+    async with playing(tmp_path / "data") as (_harness, casual):
+        table = await begin(casual, PERSON, bot())
+        await until(lambda: table.session is not None)
+        sweeps = [StoreError("the database is away"), ValueError("a bug")]
+
+        async def sweep() -> None:
+            if sweeps:
+                raise sweeps.pop(0)
+
+        monkeypatch.setattr(casual, "_sweep", sweep)
+        with casual.watch(table):
+            await until(lambda: not sweeps and table.session is not None)
+            await play_on(casual, table)
+        assert table.game.ended_at is not None
 
 
 async def test_a_bot_that_cannot_be_started_is_explained_and_tried_again(tmp_path: Path) -> None:

@@ -132,6 +132,17 @@ async def test_the_end_of_a_worker_ends_the_lines(tmp_path: Path) -> None:
             await game.result()
 
 
+async def test_a_bot_that_ends_while_the_person_thinks_loses_at_once(tmp_path: Path) -> None:
+    given = replace(job(seat=1), players=(reading_bot("--do", "exit-off-turn", "--reply", "1"), PERSON))
+    async with engine_in(tmp_path) as engine, open_game(engine, given, 1, tmp_path) as game:
+        assert await game.seat.receive() == "START;North"
+        with game.until_ended():
+            await trio.Event().wait()
+        assert outcome((await game.result()).record) == (1, "exit", "exited")
+        with game.until_ended():  # too late
+            await game.seat.send("MOVE;1")
+
+
 async def test_a_game_that_never_begins_ends_the_lines(tmp_path: Path) -> None:
     async with engine_in(tmp_path) as engine:
         async with open_game(engine, replace(job(), game="no-such-game"), 0, tmp_path) as game:

@@ -64,11 +64,12 @@ class BotSession:
                             await self.on_move(move)
                     if is_persons_turn:
                         await turn.aclose()
-                        move_text = await self.next_move(len(follower.moves) - first)
-                        if move_text is None:
-                            return None
-                        await self._take_slot(turn)
-                        await game.seat.send(self._reply(follower, move_text))
+                        with game.until_ended():
+                            move_text = await self.next_move(len(follower.moves) - first)
+                            if move_text is None:
+                                return None
+                            await self._take_slot(turn)
+                            await game.seat.send(self._reply(follower, move_text))
                 return (await game.result()).record.result
 
     async def _take_slot(self, turn: AsyncExitStack) -> None:

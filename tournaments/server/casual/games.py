@@ -21,6 +21,7 @@ from referee.games.opening import OpeningError
 from referee.games.spec import SpecError
 from tournaments.course.casual_games import CasualGame, CasualPlayer
 from tournaments.course.model import CourseError
+from tournaments.database.base import StoreError
 from tournaments.engines.local import LocalEngine, open_local_engine
 from tournaments.server.casual.positions import Continuation, states_of
 from tournaments.server.casual.session_pool import SessionPool
@@ -65,8 +66,14 @@ class CasualGames:
         """Run the bots of all games, until cancelled."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self._sessions.run)
+            for table in self._tables.values():
+                if table.watchers:  # its session may have ended with an earlier run
+                    self._sessions.begin(table)
             while True:
-                await self._sweep()
+                try:
+                    await self._sweep()
+                except StoreError as error:  # the next one makes up for it
+                    self._context.failures.note("casual games", str(error))
                 await trio.sleep(SWEEP_S)
 
     def prepare(self) -> None:

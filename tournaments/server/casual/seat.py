@@ -20,8 +20,8 @@ which cancels the game: nothing is recorded then.
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -170,6 +170,18 @@ class SeatedGame:
         self.seat = seat
         self._ended = trio.Event()
         self._outcome: PackedGame | Exception = EngineError("unplayed")
+        self._until_ended = trio.CancelScope()
+
+    @contextmanager
+    def until_ended(self) -> Iterator[None]:
+        """Run a block, and cancel it when the game ends: the referee may end it on either player's turn.
+
+        Lines that the player sends when the game is over already are dropped.
+        """
+        with trio.CancelScope() as self._until_ended, contextlib.suppress(SeatClosedError):
+            if self._ended.is_set():
+                self._until_ended.cancel()
+            yield
 
     async def result(self) -> PackedGame:
         """Wait for the end of the game, and return its record.
@@ -187,6 +199,7 @@ class SeatedGame:
         except Exception as error:
             self._outcome = error
         self._ended.set()
+        self._until_ended.cancel()
         self.seat.game_ended()
 
 

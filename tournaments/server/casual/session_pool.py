@@ -4,14 +4,13 @@ A session begins when there is something for a bot to do, and ends when a person
 when another session needs its room.
 """
 
-import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import trio
 
-from referee.errors import RefereeError
+from referee.errors import RefereeError, unexpected_errors_as_referee_errors
 from referee.games.opening import OpeningError
 from referee.games.spec import SpecError
 from referee.judge.clock import SUSPEND, TimeControl
@@ -36,6 +35,9 @@ from tournaments.server.slots import Kind
 
 IDLE_S = 60.0
 """Seconds without a move of the person after which a session ends; the next move begins another."""
+MOST_IDLE_TIMES = 15
+"""Multiple of IDLE_S after which the session of a bot that takes no openings ends, too, although the page is
+open: a quarter of an hour is long for a move, and others may need the session's room."""
 REFERENCE_MOVE_S = 2.0
 """Limit of a reference player's moves, in seconds: a person does not want to wait longer."""
 PERSON_MOVE_S = 86_400.0
@@ -107,7 +109,8 @@ class SessionPool:
                 async with self._room:
                     self._sessions.append(table)
                     try:
-                        await self._play(table, revision)
+                        with unexpected_errors_as_referee_errors(*OUR_FAILURES, CourseError):
+                            await self._play(table, revision)
                     finally:
                         self._sessions.remove(table)
         except OUR_FAILURES as error:
@@ -136,7 +139,7 @@ class SessionPool:
         takes_openings = OPENINGS in player.capabilities
         if start.opening and not takes_openings:
             raise CourseError(
-                "it cannot begin in the middle of a game (capability openings), as after a restart"
+                "it cannot begin in the middle of a game (capability openings), as after a long pause"
             )
         job, person = await self._job(table, player, start)
 
@@ -146,19 +149,21 @@ class SessionPool:
                     await self._changes.play(table, text)
 
         async def next_move(number: int) -> str | None:
+            idle_times = 0
             while len(table.game.moves) <= before + number:
                 if table.game.ended_at is not None:
                     return None
-                idle_s = IDLE_S if takes_openings else math.inf
-                if takes_openings and self._room.statistics().tasks_waiting:
-                    idle_s = 0.0  # others wait for the room of this session
+                # The game of a bot that takes no openings ends with its session, so the person has longer.
+                has_longer = not takes_openings and table.watchers > 0
+                others_wait = takes_openings and self._room.statistics().tasks_waiting > 0
                 table.waits_for_person, table.since = takes_openings, trio.current_time()
                 try:
-                    with trio.move_on_after(idle_s) as waiting:
+                    with trio.move_on_after(0.0 if others_wait else IDLE_S) as waiting:
                         await table.changed.wait()
                 finally:
                     table.waits_for_person = False
-                if waiting.cancelled_caught:
+                idle_times += waiting.cancelled_caught
+                if waiting.cancelled_caught and not (has_longer and idle_times < MOST_IDLE_TIMES):
                     return None
             return table.game.moves[before + number]
 
@@ -175,7 +180,9 @@ class SessionPool:
         result = await session.run()
         async with table.lock:
             if result is not None and table.game.ended_at is None and table.game.revision == revision:
-                # The referee ended the game before the rules did: by a fault of the bot.
+                # The referee ended the game before the rules did.
+                if result.winner != person:  # no fault of the bot, and a person can make none
+                    raise RefereeError(result.detail)
                 await self._changes.end(table, 1 - bot, result.detail, PlayEnd.FAULT)
 
     async def _job(self, table: Table, bot: Player, start: Continuation) -> tuple[Job, int]:
