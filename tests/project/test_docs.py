@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ SAVED = re.compile(r"[Ss]ave (?:this|it) as `([^`]+)`:\n\n```[a-z]+\n(.*?)^```",
 """A file that a text asks the reader to save."""
 DEAR = ("check", "gauntlet", "perft", "stronger")
 """Words of README's commands that take many seconds."""
+MAKES_BOT = "$ kalarena new python starter"
+"""Command of README that makes the bot for the long commands."""
 SHORTER = {
     "kalarena gauntlet mybot": " --levels 1-2 --games 2",
     "kalarena duel v1 mybot --sprt 0,20": " --max-games 8",
@@ -85,30 +88,45 @@ def run_here(command: list[str], folder: Path) -> str:
 # Commands of README and of the students' guide.
 
 
-@pytest.mark.parametrize("with_dear", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_commands_of_the_readme_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_dear: bool
-) -> None:
-    """In this process; test_package.py plays as README says with the command."""
-    monkeypatch.chdir(tmp_path)
+def run_readme(folder: Path, is_wanted: Callable[[str], bool]) -> None:
+    """Run the wanted commands of README in a folder with its files, in this process.
+
+    test_package.py plays as README shows it with the command.
+    """
     files = SAVED.findall(TEXTS["README.md"])
     assert [name for name, _ in files] == ["mybot.py", "cup.toml", "marks.toml", "stronger.toml"]
     for name, text in files:
-        (tmp_path / name).write_text(text)
+        (folder / name).write_text(text)
     lines = [line for block in blocks(TEXTS["README.md"], "console") for line in block.splitlines()]
     assert len(lines) >= 8
     assert {f"$ {command}" for command in SHORTER_OF_README} <= set(lines)
     for line in lines:
-        if with_dear or not any(word in line for word in DEAR):
+        if is_wanted(line):
             text = line.removeprefix("$ ")
             command = shlex.split(text + SHORTER_OF_README.get(text, ""))
-            output = run_here(command, tmp_path)
+            output = run_here(command, folder)
             assert ("[score]" in output) if command[1] == "play" else output, line
+
+
+def is_dear(line: str) -> bool:
+    return any(word in line for word in DEAR)
+
+
+def test_the_commands_of_the_readme_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_readme(tmp_path, lambda line: not is_dear(line))
     assert (tmp_path / "game.json").is_file()
     assert "No game was lost by a fault." in (tmp_path / "cup-results" / "report.html").read_text()
     assert (tmp_path / "cup-results" / "report" / "index.html").is_file()
     assert (tmp_path / "public" / "index.html").is_file()
     assert (tmp_path / "cup-results" / "games" / "r001-1v2~2").is_dir()
+
+
+@pytest.mark.slow
+def test_the_long_commands_of_the_readme_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that makes the bot for them."""
+    monkeypatch.chdir(tmp_path)
+    run_readme(tmp_path, lambda line: is_dear(line) or line == MAKES_BOT)
 
 
 def test_the_shortened_commands_are_in_the_guide() -> None:
