@@ -1,7 +1,7 @@
 """The referee's lines in its conversations with both players: START, openings, moves, TIME and END (pure)."""
 
 from collections.abc import Sequence
-from typing import Generic
+from typing import Generic, Protocol
 
 from protocol.messages import (
     OPENING_WORD,
@@ -18,7 +18,15 @@ from protocol.session import Session
 from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
 from referee.games.opening import Step
 from referee.judge.events import Send
-from referee.judge.game_clock import GameClock
+
+
+class Clocks(Protocol):
+    """Both players' clocks, such as a GameClock."""
+
+    @property
+    def shown_ms(self) -> tuple[int, int]:
+        """Values of the players' clocks when the current turn began, in milliseconds."""
+        ...
 
 
 class Conversations(Generic[S, M]):
@@ -33,7 +41,7 @@ class Conversations(Generic[S, M]):
         game: Game[S, M],
         opening: Sequence[Step],
         timed: tuple[bool, bool],
-        clock: GameClock,
+        clock: Clocks,
     ) -> None:
         """Begin the conversations.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.support.builders import make_record
 from tests.support.courses import FAST_PASSWORDS as PASSWORDS
 from tests.support.courses import NOW, add_account, add_student, add_version, decide, note
 from tests.support.postgresql import PostgreSQLServer
+from tests.support.random_games import random_game
 from tournaments.course.backup.database_migration import Moved, MoveError, contents, move
 from tournaments.course.casual_games import CasualPlayer
 from tournaments.course.challenges import Side
@@ -19,6 +21,7 @@ from tournaments.course.model import BotChoice, CheckedGame, CompetitionKind, Li
 from tournaments.course.schema import metadata
 from tournaments.database.base import Connections
 from tournaments.database.location import Database
+from tournaments.results.packing import PARTS
 from tournaments.results.store import Store
 
 SLUG = "cup"
@@ -52,8 +55,9 @@ def source(tmp_path: Path) -> Database:
         note(course, NOW, None, "course.begin", "it", why=["a", None])
     with Store(database.competition(SLUG)) as store:
         store.claim("Cup", {"game": "manchester"}, {"a": "b"})
-        for number in range(1, 4):
+        for number in range(1, 3):
             store.add(make_record(key=f"r001-{number}v9"), 1, "pair")
+        store.add(replace(random_game("kalah(3,2)"), key="r001-3v9"), 1, "pair")
     return database
 
 
@@ -80,7 +84,7 @@ def test_all_rows_are_moved(
         assert set(rows) == set(metadata.tables)
         assert 0 not in rows.values(), rows
         counts = {name: held.rows for name, held in moved[0].tables.items()}
-        assert counts == {"tournament": 1, "game": 3, "journal": 0, "chain": 4}
+        assert counts == {"tournament": 1, "game": 3, "journal": 0, "chain": 4, "shared_part": PARTS}
         with Course(source.course(), PASSWORDS) as old, Course(target.course(), PASSWORDS) as new:
             assert new.accounts.all() == old.accounts.all()
             assert new.versions.all(10) == old.versions.all(10)
@@ -95,7 +99,8 @@ def test_all_rows_are_moved(
             assert note(new, NOW, None, "a", "b").number == old.journal.entries(1)[0].number + 1
         with Store(source.competition(SLUG)) as old_store, Store(target.competition(SLUG)) as new_store:
             assert new_store.games() == old_store.games()
-            assert new_store.record("r001-2v9") == old_store.record("r001-2v9")
+            for key in ("r001-2v9", "r001-3v9"):
+                assert new_store.record(key) == old_store.record(key)
             assert new_store.config() == old_store.config()
 
 

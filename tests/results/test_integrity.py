@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,9 @@ from tournaments.results.chain import Head, digest_of
 from tournaments.results.chain_check import ChainCheck
 from tournaments.results.game_summary import PackedGame
 from tournaments.results.journal import Action, Entry
+from tournaments.results.packing import unpacked
 from tournaments.results.schema import chain, game
+from tournaments.results.shared_parts import SharedParts
 from tournaments.results.store import Store, StoreError, _row
 
 CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nbots = ["first_legal", "greedy", "random:1"]\n'
@@ -78,8 +79,9 @@ def rewrite(connection: Connection, change: Callable[[GameRecord], GameRecord], 
         row = connection.execute(
             select(game.c.round, game.c.pair, game.c.record).where(game.c.key == key)
         ).one()
-        record = change(GameRecord.from_msgpack(zlib.decompress(row.record)))
-        values = _row(PackedGame.of(record, row.round, row.pair))
+        whole = SharedParts().whole(connection, {key: row.record})
+        one = PackedGame.of(change(unpacked(whole[key])), row.round, row.pair)
+        values = _row(one, one.packed)
         connection.execute(game.update().where(game.c.key == key).values(values))
 
 

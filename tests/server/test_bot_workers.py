@@ -37,7 +37,7 @@ from tournaments.checking.scenarios import Settings as CheckSettings
 from tournaments.checking.scenarios import scenarios
 from tournaments.course.course import Course
 from tournaments.course.model import CheckedGame, Competitor
-from tournaments.results.game_summary import unpacked
+from tournaments.results.packing import unpacked
 from tournaments.server import bot_provider
 from tournaments.server.bot_provider import BotProvider, CannotPlayError
 from tournaments.server.bot_storage import BotStorage

@@ -11,8 +11,9 @@ from tournaments.database.migrations import allow_changes
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain import Item, Kind, extend, game_item, ruling_item, tournament_item
 from tournaments.results.schema import chain, game, journal, tournament
+from tournaments.results.shared_parts import SharedParts
 
-GUARDED = ("game", "journal", "chain")
+GUARDED = ("game", "journal", "chain", "shared_part")
 RULING = [journal.c[name] for name in ("number", "at", "action", "subject", "why", "round", "data")]
 
 
@@ -30,7 +31,9 @@ def rechain(connection: Connection) -> None:
     """Compute a valid chain anew from what is stored, in its old order."""
     items: list[Item] = []
     kept = select(game.c.key, game.c.round, game.c.pair, game.c.record)
-    games = {row.key: game_item(*row) for row in connection.execute(kept)}
+    rows = connection.execute(kept).all()
+    whole = SharedParts().whole(connection, {row.key: row.record for row in rows})
+    games = {row.key: game_item(*row[:3], whole[row.key]) for row in rows}
     rulings = {row.number: ruling_item(*row) for row in connection.execute(select(*RULING))}
     noted = connection.execute(select(tournament.c.name, tournament.c.config, tournament.c.identity)).one()
     for link in connection.execute(select(chain).order_by(chain.c.number)).all():

@@ -6,7 +6,8 @@ import pytest
 
 from tests.web.played_course import CHECK_GAME, SECRET, Played, checked_game
 from tournaments.course.model import CheckedGame
-from tournaments.results.game_summary import PackedGame, unpacked
+from tournaments.results.game_summary import PackedGame
+from tournaments.results.packing import unpacked
 
 KEY = "swapped-south"
 

@@ -115,6 +115,8 @@ KEPT_OPEN = 10
 """Connections that are kept open: opening one costs more than most queries."""
 BESIDE = 40
 """Further connections, as many as Trio has threads, so that no thread waits for a connection."""
+PAGE_BYTES = 8192
+"""Size of the pages of new files.  A page of SQLite's default of 4096 has room for eight games and a half."""
 BUSY_POLL_S = 0.005
 """Seconds between two tries of a change for which SQLite itself does not wait; it takes some milliseconds."""
 
@@ -161,6 +163,7 @@ class SQLiteFile(Location):
         def _connect(connection: sqlite3.Connection, _record: Any) -> None:
             # The driver's own transactions lose updates: the listener below begins them instead.
             connection.isolation_level = None
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # no effect on a file that has tables
             # Committed data survive a crash of the process and of the machine.
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = FULL")

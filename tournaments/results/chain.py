@@ -76,7 +76,7 @@ def tournament_item(name: str, config: str, identity: str) -> Item:
 
 
 def game_item(key: str, round_number: int, pair: str, record: bytes) -> Item:
-    """Return the item of a game; ``record`` is the record as it is stored, msgpack and deflated."""
+    """Return the item of a game; ``record`` is the packed record with its shared parts, see ``packing``."""
     return Item(Kind.GAME, key, digest_of(key, round_number, pair, record))
 
 

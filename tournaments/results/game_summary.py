@@ -4,19 +4,18 @@ Games are packed and summarized in the referee's process, since its user may pla
 """
 
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from referee.errors import RefereeError
 from referee.games.base import Game, MoveError, Side
 from referee.games.catalog import parse_game
 from referee.games.layout import PitBoard
 from referee.games.opening import OpeningError, parse_opening
 from referee.games.spec import SpecError
 from referee.judge.results import GameRecord, Reason
+from tournaments.results.packing import pack, unpacked
 
 FINGERPRINT_BYTES = 8
 """Size of fingerprints.
@@ -189,16 +188,13 @@ def _digest(content: object) -> str:
     return blake2b(json.dumps(content).encode(), digest_size=FINGERPRINT_BYTES).hexdigest()
 
 
-DEFLATE_LEVEL = 1
-"""Compression level of records: the fastest level brings 12 KB of a game of 86 moves to under a fifth."""
-
-
 @dataclass(frozen=True, slots=True)
 class PackedGame:
-    """A summary for computations, and the whole record as it is stored and sent between processes."""
+    """A summary for computations, and the whole record as it is sent between processes."""
 
     summary: GameSummary
     packed: bytes
+    """See ``packing``."""
     host: str = ""
     """Cluster host that played the game; empty if the tournament's own machine did."""
     warnings: tuple[str, ...] = ()
@@ -216,14 +212,5 @@ class PackedGame:
     @classmethod
     def of(cls, record: GameRecord, round_number: int = 0, pair: str = "") -> "PackedGame":
         """Pack a record; for round and pair, which the referee does not set, see ``in_round``."""
-        packed = zlib.compress(record.to_msgpack(), DEFLATE_LEVEL)
         host = "" if record.host_speed is None else record.host
-        return cls(GameSummary.of(record, round_number, pair), packed, host, record.warnings)
-
-
-def unpacked(packed: bytes) -> GameRecord:
-    """Return the record.  Raises RefereeError if it is damaged."""
-    try:
-        return GameRecord.from_msgpack(zlib.decompress(packed))
-    except zlib.error as error:
-        raise RefereeError(str(error)) from error
+        return cls(GameSummary.of(record, round_number, pair), pack(record), host, record.warnings)

@@ -1,12 +1,34 @@
 """Tables of the store, for SQLAlchemy.  Migrations create them; a test compares both."""
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, String, Table, Text
+from collections.abc import Callable
+from typing import Any
 
-REVISION = "0006"
+from sqlalchemy import BigInteger, Column, Dialect, Integer, LargeBinary, MetaData, String, Table, Text
+
+REVISION = "0007"
 """Newest revision of migrations/versions, which creates these tables."""
 
 _MICROSECONDS = BigInteger().with_variant(Integer(), "sqlite")
 """Type of times of a whole game: PostgreSQL's 32-bit integers end after 36 minutes."""
+
+
+class HexBytes(LargeBinary):
+    """Bytes in the database, which are a text of hexadecimal digits here: half the space of the text.
+
+    A text that an older version stored is returned as it is.
+    """
+
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        """See SQLAlchemy's ``TypeEngine``."""
+        binary = dialect.dbapi.Binary if dialect.dbapi is not None else bytes
+        return lambda value: None if value is None else binary(bytes.fromhex(value))
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        """See SQLAlchemy's ``TypeEngine``."""
+        return lambda value: value if value is None or isinstance(value, str) else bytes(value).hex()
+
 
 metadata = MetaData(
     naming_convention={
@@ -51,7 +73,14 @@ game = Table(
     Column("swapped", Integer, comment="0 first, 1 second, NULL nobody"),
     Column("line", String(16), nullable=False, comment="equal for near-copies of a game"),
     Column("deficit_permille", Integer, comment="by which the winner was behind at most, of all seeds"),
-    Column("record", LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
+    Column("record", LargeBinary, nullable=False, comment="the whole record, see results/packing.py"),
+)
+
+shared_part = Table(
+    "shared_part",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False, comment="counted from 1"),
+    Column("content", LargeBinary, nullable=False, comment="what records of games have in common: msgpack"),
 )
 
 journal = Table(
@@ -72,6 +101,6 @@ chain = Table(
     Column("number", Integer, primary_key=True, autoincrement=False, comment="counted from 1"),
     Column("kind", String(16), nullable=False, comment="tournament, game, ruling or adopted"),
     Column("subject", Text, nullable=False, comment="key of a game, or what else was stored"),
-    Column("content", String(64), nullable=False, comment="SHA-256 of what was stored"),
-    Column("digest", String(64), nullable=False, comment="SHA-256 of this entry and the digest before"),
+    Column("content", HexBytes, nullable=False, comment="SHA-256 of what was stored"),
+    Column("digest", HexBytes, nullable=False, comment="SHA-256 of this entry and the digest before"),
 )

@@ -5,7 +5,7 @@ Everything else (due games, tables, reports) is computed from the store.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -28,9 +28,11 @@ from tournaments.results.chain import (
     ruling_item,
     tournament_item,
 )
-from tournaments.results.game_summary import GameSummary, PackedGame, unpacked
+from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.journal import Action, Entry
+from tournaments.results.packing import unpacked
 from tournaments.results.schema import REVISION, chain, game, journal, tournament
+from tournaments.results.shared_parts import SharedParts
 
 __all__ = ["NothingKeptError", "Store", "StoreError"]
 
@@ -39,9 +41,13 @@ KEYS_AT_ONCE = 500
 
 UNCHAINED = ("0003", "0004")
 """Revisions that have all tables but the chain."""
-MISSING = {"0003": ("line", "deficit_permille")} | dict.fromkeys(("0004", "0005"), ("deficit_permille",))
+MISSING: dict[str, tuple[str, ...]] = {
+    "0003": ("line", "deficit_permille"),
+    "0004": ("deficit_permille",),
+    "0005": ("deficit_permille",),
+    "0006": (),
+}
 """Revision -> columns of summaries that it lacks.  A store that is opened read-only keeps its revision."""
-
 MIGRATIONS = Migrations(
     Path(__file__).parent / "migrations",
     REVISION,
@@ -59,7 +65,7 @@ class NothingKeptError(StoreError):
 
 @dataclass(frozen=True)
 class StoredGame:
-    """A game's row: its packed record, and its round and pair."""
+    """A game's packed record with its shared parts, and its round and pair."""
 
     key: str
     round: int
@@ -103,6 +109,7 @@ class Store:
             revision = MIGRATIONS.apply(self._connections)
             self.is_chained = revision not in UNCHAINED
             """True if there is a chain: not in an old store that is only read."""
+            self._shared = SharedParts()
             self._columns, self._read = _SUMMARY_COLUMNS, _summary
             if missing := MISSING.get(revision):  # an old store that is only read
                 self._columns = [column for column in _SUMMARY_COLUMNS if column.name not in missing]
@@ -196,11 +203,13 @@ class Store:
             for at in range(0, len(keys), KEYS_AT_ONCE):
                 part = keys[at : at + KEYS_AT_ONCE]
                 there.update(connection.execute(select(game.c.key).where(game.c.key.in_(part))).scalars())
-            added = [_row(one) for one in games if one.summary.key not in there]
+            new = [one for one in games if one.summary.key not in there]
+            split = self._shared.split_all(connection, {one.summary.key: one.packed for one in new})
+            added = [_row(one, split.records[one.summary.key]) for one in new]
             if added:
                 connection.execute(insert(game), added)
-                items = (game_item(row["key"], row["round"], row["pair"], row["record"]) for row in added)
-                _chain(connection, items)
+                _chain(connection, map(_game_item, new))
+        self._shared.add(split.added)
         return {row["key"] for row in added}
 
     def note(self, *entries: Entry) -> None:
@@ -281,7 +290,9 @@ class Store:
         """Return stored games by their keys, at most KEYS_AT_ONCE; missing games are left out."""
         query = select(game.c.key, game.c.round, game.c.pair, game.c.record).where(game.c.key.in_(keys))
         with self._connections.reading() as connection:
-            return {row.key: StoredGame(*row) for row in connection.execute(query)}
+            games = [StoredGame(*row) for row in connection.execute(query)]
+            whole = self._shared.whole(connection, {one.key: one.packed for one in games})
+        return {one.key: replace(one, packed=whole[one.key]) for one in games}
 
     def head(self) -> Head | None:
         """Return the chain's last entry; None if there is no entry or no chain."""
@@ -317,6 +328,11 @@ def _chain(connection: Connection, items: Iterable[Item]) -> None:
     connection.execute(insert(chain), [link._asdict() for link in extend(_head(connection), items)])
 
 
+def _game_item(one: PackedGame) -> Item:
+    """Return the item of a game that is being stored."""
+    return game_item(one.summary.key, one.summary.round, one.summary.pair, one.packed)
+
+
 def _ruling_item(row: Mapping[str, Any] | RowMapping) -> Item:
     """Return the item of a row of the journal."""
     columns = ("number", "at", "action", "subject", "why", "round", "data")
@@ -327,10 +343,11 @@ _SAME = [column.name for column in _SUMMARY_COLUMNS if column.name in GameSummar
 """Columns with the names of their fields.  The others are of one of the two bots each."""
 
 
-def _row(one: PackedGame) -> dict[str, Any]:
+def _row(one: PackedGame, record: bytes) -> dict[str, Any]:
+    """Return the row of a game; ``record`` is its packed record as it is stored."""
     summary = one.summary
     row: dict[str, Any] = {name: getattr(summary, name) for name in _SAME}
-    row |= {"reason": summary.reason.value, "record": one.packed}
+    row |= {"reason": summary.reason.value, "record": record}
     for name in ("score", "moves", "wall_us", "charged_us"):
         row[f"first_{name}"], row[f"second_{name}"] = getattr(summary, name) or (None, None)
     return row

@@ -20,7 +20,8 @@ import trio
 import trio_parallel
 
 from tournaments.results.game_files import GameFilesError, write_game_files
-from tournaments.results.game_summary import PackedGame, unpacked
+from tournaments.results.game_summary import PackedGame
+from tournaments.results.packing import unpacked
 from tournaments.results.store import Store, StoreError
 
 APART_S = 0.02

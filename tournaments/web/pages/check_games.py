@@ -9,7 +9,7 @@ from starlette.responses import Response
 from referee.errors import RefereeError
 from referee.judge.results import GameRecord
 from tournaments.database.base import StoreError
-from tournaments.results.game_summary import unpacked
+from tournaments.results.packing import unpacked
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import part, render
 from tournaments.web.http.request_context import signed_in_user, site_of

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from alembic import op
 
 from referee.errors import RefereeError
-from tournaments.results.game_summary import line_of, unpacked
+from tournaments.results.game_summary import line_of
+from tournaments.results.packing import unpacked
 
 revision = "0004"
 down_revision = "0003"

@@ -9,7 +9,8 @@ from alembic import op
 
 from referee.errors import RefereeError
 from tournaments.database.migrations import allow_changes, forbid_changes
-from tournaments.results.game_summary import deficit_of, unpacked
+from tournaments.results.game_summary import deficit_of
+from tournaments.results.packing import unpacked
 
 revision = "0006"
 down_revision = "0005"
