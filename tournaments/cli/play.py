@@ -38,6 +38,8 @@ from tournaments.files.durable import write_file
 
 MAX_WAITING = 10_000
 """Lines that may wait to be shown; more are dropped: the record has them all."""
+LAST_LINES = 12
+"""Lines of a bot's standard error that are shown: a traceback."""
 LAST_LINES_S = 2.0
 """Seconds for which the end of the game waits for lines that are still to be shown."""
 
@@ -219,8 +221,13 @@ def _show_result(played: GameRecord) -> None:
         lost_by_fault = played.result.fault is not None and played.result.winner != index
         if lost_by_fault and played.stderr[index].strip():
             click.echo("  the end of its standard error:")
-            for line in played.stderr[index].rstrip().splitlines()[-12:]:
-                click.echo(f"    | {visible(line.expandtabs())}")
+            click.echo(stderr_end(played.stderr[index]))
+
+
+def stderr_end(text: str) -> str:
+    """Return the last lines of a bot's standard error, for people."""
+    lines = text.rstrip().splitlines()[-LAST_LINES:]
+    return "\n".join(f"    | {visible(line.expandtabs())}" for line in lines)
 
 
 def _write_kept_files(folder: Path, played: GameRecord) -> str | None:

@@ -21,6 +21,7 @@ TOURNAMENT_COMMANDS = {
     "report": (f"{_HERE}.report", "Make the report: pages with charts and replays."),
     "restore": (f"{_HERE}.rulings", "Take a ruling back."),
     "run": (f"{_HERE}.run", "Run a tournament, or go on with one."),
+    "show": (f"{_HERE}.show", "Print a game: verdict, moves, standard error, files."),
     "table": (f"{_HERE}.table", "Print the table."),
     "verify": ("tournaments.cli.verify", "Judge all games again, and find what was changed."),
     "void": (f"{_HERE}.rulings", "Let a game count for nobody."),

@@ -9,10 +9,9 @@ from typing import TextIO
 
 import click
 
-from referee.games.spec import did_you_mean
 from referee.judge.results import GameRecord
 from tournaments.cli.main import Fault, Usage
-from tournaments.cli.tournament.results import open_results, show_progress
+from tournaments.cli.tournament.results import find_game, open_results, show_progress
 from tournaments.reporting.exports import (
     COLUMNS,
     WHAT,
@@ -27,6 +26,7 @@ from tournaments.reporting.pgn import pgn_of
 from tournaments.reporting.sgf import GameText, write
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_files import public_view
+from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store
 
 SGF, JSON, PGN = "sgf", "json", "pgn"
@@ -65,7 +65,9 @@ def command(directory: Path, what: str | None, key: str | None, form: str | None
         raise Usage(why)
     with open_results(directory) as (store, results), _destination(out) as file:
         if key is not None:
-            file.write(_one_game(store, results, key, form))
+            game = find_game(results, key)
+            key = game.key
+            file.write(_one_game(store, results, game, form))
         elif what is not None:
             with _counted_reads(store, results, form, hidden=file.isatty()) as record_of:
                 if form == PGN:
@@ -117,12 +119,9 @@ def _counted_reads(
             show_progress(0, 0)
 
 
-def _one_game(store: Store, results: TournamentResults, key: str, form: str) -> str:
-    """Return the text of one game.  Raises Usage, StoreError."""
-    game = next((game for game in results.kept if game.key == key), None)
-    if game is None:
-        hint = did_you_mean(key, [game.key for game in results.kept])
-        raise Usage(f"there is no game {key!r} here{hint or '; see the column key of --what games'}")
+def _one_game(store: Store, results: TournamentResults, game: GameSummary, form: str) -> str:
+    """Return the text of one game.  Raises StoreError."""
+    key = game.key
     record = store.record(key)
     if form == PGN:
         return pgn_of(record, results.name, game.round)

@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from referee.games.spec import did_you_mean
 from tournaments.cli.main import Fault, Usage
 from tournaments.reporting.tournament_directory import STORE_FILE, DirectoryError, TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import MISSING, XLSX, is_available
+from tournaments.results.game_summary import GameSummary
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
 
+SHOWN_KEYS = 3
+"""Keys in a message about several games."""
 SHOWN_EVERY = 20
 """Games from one message of progress to the next."""
 
@@ -60,6 +64,29 @@ def without_garbage_collection() -> Iterator[None]:
         gc.freeze()
         if was_on:
             gc.enable()
+
+
+def find_game(results: TournamentResults, wanted: str) -> GameSummary:
+    """Return the game of a key, of the beginning of one, or of a number as in the list of `show`.
+
+    Raises Usage if there is no such game, or more than one.
+    """
+    games = results.kept
+    exact = next((game for game in games if game.key == wanted), None)
+    if exact is not None:
+        return exact
+    found = [game for game in games if wanted and game.key.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        some = ", ".join(game.key for game in found[:SHOWN_KEYS]) + (
+            ", ..." if len(found) > SHOWN_KEYS else ""
+        )
+        raise Usage(f"{len(found)} games have keys that begin with {wanted!r}: {some}; give more of the key")
+    if wanted.isdecimal() and 0 < int(wanted) <= len(games):
+        return games[int(wanted) - 1]
+    hint = did_you_mean(wanted, [game.key for game in games])
+    raise Usage(f"there is no game {wanted!r} here{hint or '; kalarena tournament show DIR lists the games'}")
 
 
 def check_workbook(out: Path | None) -> None:
