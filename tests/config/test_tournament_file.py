@@ -22,7 +22,7 @@ TWO_BOTS = 'bots = ["first_legal", "greedy"]\n'
 OR_A_COMMAND = ', or write the command that runs it, such as "node bot.js" or "java -cp . Bot"'
 KEYS = (
     "name, game, rounds, openings, format, seed, ranking, rating, concurrency, own_core, untrusted, "
-    "keep_files, clock, ponder, time, sandbox, limits, cluster, bots"
+    "keep_files, game_files, clock, ponder, time, sandbox, limits, cluster, bots"
 )
 
 

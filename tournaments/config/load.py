@@ -97,6 +97,7 @@ def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tou
             concurrency=file.concurrency,
             own_core=file.own_core,
             keep_files=file.keep_files,
+            game_files=file.game_files,
             cluster=file.cluster,
             problems=problems,
         )

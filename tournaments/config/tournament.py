@@ -24,7 +24,7 @@ from tournaments.config.cluster_table import ClusterTable
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.host_speed import ScaledControl
 from tournaments.config.openings import OpeningBook
-from tournaments.results.game_files import slug
+from tournaments.results.game_files import FOLDERS, slug
 from tournaments.schedule.formats.swiss import MATCH
 from tournaments.schedule.pairing import Entrant
 from tournaments.schedule.plan import ROUND_ROBIN, Plan
@@ -91,6 +91,8 @@ class Tournament(BaseModel):
     anchor_rating: float = 0.0
     keep_files: bool = False
     """True if the files that bots write in their working directories are kept with each game."""
+    game_files: str = FOLDERS
+    """One of FORMS of results/game_files.py.  It does not belong to the identity."""
     added: tuple[Player, ...] = ()
     """Bots that joined later, see tournaments/config/late_entries.py; they do not belong to the identity."""
 

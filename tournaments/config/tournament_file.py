@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -224,6 +224,7 @@ class TournamentFile(_Model):
     own_core: bool = False
     untrusted: bool = False
     keep_files: bool = False
+    game_files: Literal["folders", "archives"] = "folders"
     clock: str | None = None
     ponder: str | None = None
     time: TimeTable = TimeTable()

@@ -14,11 +14,11 @@ from referee.version import VERSION
 from tournaments.config.host_speed import ScaledControl
 from tournaments.database.base import Location
 from tournaments.reporting.file_differences import json_differences, text_differences
-from tournaments.reporting.old_tables import read_text
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain import Link
 from tournaments.results.chain_check import CHAIN, changed
-from tournaments.results.game_files import GAMES, public_view, wire_text
+from tournaments.results.game_archives import GameFilesReader
+from tournaments.results.game_files import public_view, wire_text
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action
 from tournaments.results.rulings import pairing_key
@@ -115,10 +115,11 @@ def judge_games(
     rows: Sequence[GameSummary],
 ) -> Iterator[Judged]:
     """Rejudge games of a store, in any process, and yield the findings of each.  Raises StoreError."""
+    files = GameFilesReader(directory)
     with Store(location, read_only=True) as store:
         for row in rows:
             started: dict[str, str] = {}
-            complaints = verify_game(store, meant, row, directory, started, links.get(row.key))
+            complaints = verify_game(store, meant, row, files, started, links.get(row.key))
             yield Judged(complaints, started.get(row.key, ""))
 
 
@@ -126,13 +127,13 @@ def verify_game(
     store: Store,
     meant: DeclaredTournament | None,
     row: GameSummary,
-    directory: Path | None,
+    files: GameFilesReader | None,
     started: dict[str, str] | None = None,
     link: Link | None = None,
 ) -> list[Complaint]:
     """Return the findings of a game: its record, the store's columns, its pairing, its files.
 
-    ``meant`` is None for games without a schedule, ``directory`` None for games without files.  The time of
+    ``meant`` is None for games without a schedule, ``files`` None for games without files.  The time of
     its start is added to ``started``.  ``link`` is its entry in the chain.
     """
     complaints: list[Complaint] = []
@@ -151,8 +152,8 @@ def verify_game(
         complaints += _of_columns(row, record)
         if meant is not None:
             complaints += _of_tournament(meant, row, record)
-        if directory is not None:
-            complaints += _of_files(directory, row.key, record)
+        if files is not None:
+            complaints += _of_files(files, row.key, record)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         complaints.append(Complaint("record", "", "as a whole one", f"{error!r}"))
     return complaints
@@ -195,15 +196,14 @@ def _of_tournament(
             yield Complaint(name, "tournament", repr(recorded), repr(declared))
 
 
-def _of_files(directory: Path, key: str, record: GameRecord) -> Iterator[Complaint]:
+def _of_files(files: GameFilesReader, key: str, record: GameRecord) -> Iterator[Complaint]:
     """Compare the published files with the record, where there are some."""
-    folder = directory / GAMES / key
-    written = read_text(folder / "game.json")
+    written = files.text(key, "game.json")
     if written is not None:
         follows = json.dumps(public_view(record)) + "\n"
         if written != follows:
             yield from json_differences(written, follows)
-    written = read_text(folder / "wire.txt")
+    written = files.text(key, "wire.txt")
     if written is not None:
         text = wire_text(record).encode("utf-8", "backslashreplace").decode("utf-8")
         yield from text_differences("wire.txt", written, text)

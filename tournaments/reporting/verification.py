@@ -30,6 +30,7 @@ from tournaments.reporting.tournament_directory import STORE_FILE
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain import Head
 from tournaments.results.chain_check import CHAIN, HEAD, ChainCheck, ExpectedHead, Finding
+from tournaments.results.game_archives import GameFilesReader
 from tournaments.results.game_files import GAMES, LOCK_FILE
 from tournaments.results.store import NothingKeptError, Store, StoreError
 
@@ -134,7 +135,8 @@ class Verification:
         Raises StoreError if its store cannot be read at all, NothingKeptError if it is empty, HeadError if
         the head is ambiguous, WorkerDiedError.
         """
-        folders = _folders(directory)  # before the games, since each game is stored before it has a folder
+        files = GameFilesReader(directory)
+        folders = files.keys()  # before the games, since each game is stored before it has a folder
         at_work = _is_at_work(directory)
         started: dict[str, str] = {}
         with Store(location or directory / STORE_FILE, read_only=True) as store:
@@ -176,6 +178,9 @@ class Verification:
             yield self._add_general(
                 key, Complaint("folder", GAMES, "one of this game", "no such game is kept, and none")
             )
+        for name, why in files.damaged.items():
+            damaged = Complaint("archive", GAMES, "as a whole one", f"{why}, and another one")
+            yield self._add_general(name, damaged)
         if at_work or _is_at_work(directory):
             yield RecordFinding(TABLES, Remark("a run is at work: its tables are not compared"))
         else:
@@ -276,14 +281,6 @@ def _is_at_work(directory: Path) -> bool:
     except OSError:  # there was no run, or the file is not readable, or this file system has no locks
         pass
     return False
-
-
-def _folders(directory: Path) -> set[str]:
-    """Return the keys of the games that have a folder, without the incomplete folders of killed runs."""
-    folder = directory / GAMES
-    if not folder.is_dir():
-        return set()
-    return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
 
 
 def read_record(path: Path) -> GameRecord:

@@ -1,4 +1,4 @@
-"""Files of games for publication, one directory per game.
+"""Files of games for publication, one directory per game (for archives, see ``game_archives``).
 
 They are made from the store and can be made again.  Private data of one bot (its standard error, its files)
 is in files of its own, so that each student can receive their own.
@@ -22,6 +22,9 @@ LONGEST_NAME = 60
 
 SAFE_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ")
 LONGEST_KEPT_NAME = 150
+FOLDERS, ARCHIVES = "folders", "archives"
+FORMS = (FOLDERS, ARCHIVES)
+"""Forms of the files of games, the default first; see ``game_archives``."""
 GAMES = "games"
 """Folder of the games in a tournament's directory."""
 LOCK_FILE = ".lock"
@@ -43,7 +46,7 @@ def write_game_files(directory: Path, record: GameRecord) -> None:
     temporary = directory / GAMES / f".{record.key}.part"
     try:
         _make_empty(temporary)
-        for name, text in _contents(record).items():
+        for name, text in contents(record).items():
             (temporary / name).write_text(text, encoding="utf-8", errors="backslashreplace")
         for number, (player, files) in enumerate(zip(record.players, record.kept_files, strict=True), 1):
             if files:
@@ -60,11 +63,9 @@ def has_game_files(directory: Path, record: GameRecord) -> bool:
     """Return whether all files of a game are there, as ``write_game_files`` writes them.  Raises OSError."""
     folder = directory / GAMES / record.key
     wanted = {
-        folder / name: text.encode("utf-8", "backslashreplace") for name, text in _contents(record).items()
+        folder / name: text.encode("utf-8", "backslashreplace") for name, text in contents(record).items()
     }
-    for number, (player, files) in enumerate(zip(record.players, record.kept_files, strict=True), 1):
-        inner = folder / kept_files_folder(number, player.name)
-        wanted |= {inner.joinpath(*_kept_path(file)): file.content for file in files}
+    wanted |= {folder / name: content for name, content in kept_contents(record).items()}
     try:
         return all(path.read_bytes() == content for path, content in wanted.items())
     except (FileNotFoundError, NotADirectoryError):
@@ -161,12 +162,21 @@ def _put_in_place(temporary: Path, folder: Path) -> None:
         temporary.rename(folder)
 
 
-def _contents(record: GameRecord) -> dict[str, str]:
+def contents(record: GameRecord) -> dict[str, str]:
     """Return the text of each file by its name."""
     files = {"game.json": json.dumps(public_view(record)) + "\n", "wire.txt": wire_text(record)}
     for number, (player, text) in enumerate(zip(record.players, record.stderr, strict=True), 1):
         files[f"stderr-{number}-{_file_name(player.name)}.txt"] = text
     return files
+
+
+def kept_contents(record: GameRecord) -> dict[str, bytes]:
+    """Return the content of each kept file of the bots by its path in the game's folder."""
+    return {
+        "/".join([kept_files_folder(number, player.name), *_kept_path(file)]): file.content
+        for number, (player, files) in enumerate(zip(record.players, record.kept_files, strict=True), 1)
+        for file in files
+    }
 
 
 def public_view(record: GameRecord) -> dict[str, object]:

@@ -21,6 +21,7 @@ from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain import (
     Head,
     Item,
+    Kind,
     Link,
     extend,
     game_item,
@@ -242,6 +243,13 @@ class Store:
         query = select(game.c.key).where(game.c.key > after) if after else select(game.c.key)
         with self._connections.reading() as connection:
             return set(connection.execute(query).scalars())
+
+    def in_order(self) -> list[str]:
+        """Return the keys of all stored games in the order of storing."""
+        entries = select(chain.c.subject).where(chain.c.kind == Kind.GAME.value).order_by(chain.c.number)
+        with self._connections.reading() as connection:
+            there = set(connection.execute(select(game.c.key)).scalars())
+            return [key for key in dict.fromkeys(connection.execute(entries).scalars()) if key in there]
 
     def size(self) -> tuple[int, int]:
         """Return the numbers of games and of journal entries, which never decrease."""

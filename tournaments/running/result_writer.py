@@ -14,11 +14,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import trio
 import trio_parallel
 
+from tournaments.results.game_archives import ArchivePlan, write_archive
 from tournaments.results.game_files import GameFilesError, write_game_files
 from tournaments.results.game_summary import PackedGame
 from tournaments.results.packing import unpacked
@@ -77,8 +78,11 @@ class ResultWriter(Generic[T]):
         directory: Path | None,
         on_stored: Callable[[T, PackedGame], None],
         processes: trio_parallel.WorkerContext,
+        archives: ArchivePlan | None = None,
     ) -> None:
+        """``archives`` are those of the tournament; None if each game's files are in a folder."""
         self._store = store
+        self._archives = archives
         self._directory = directory
         self._on_stored = on_stored
         self._processes = processes
@@ -115,9 +119,12 @@ class ResultWriter(Generic[T]):
                 raise
         # Further batches are stored while the files of this one are written.
         try:
-            await self._write_files(
-                [packed.packed for _, packed in batch.games if packed.summary.key in added]
-            )
+            new = [packed for _, packed in batch.games if packed.summary.key in added]
+            if self._archives is None:
+                await self._write_files([packed.packed for packed in new])
+            else:
+                self._archives.add([packed.summary.key for packed in new])
+                await self._write_archives(self._archives)
         finally:
             self._without_files -= len(batch.games)
             self._behind.release()
@@ -149,6 +156,15 @@ class ResultWriter(Generic[T]):
         finally:
             self._filing.release()
 
+    async def _write_archives(self, plan: ArchivePlan) -> None:
+        """Write the archives that are complete now."""
+        if self._directory is None:
+            return
+        async with self._filing:
+            for number, keys in plan.due():
+                with trio.CancelScope(shield=True):
+                    await self._in_process(write_archive, self._store.location, self._directory, number, keys)
+
     async def _write_parts(self, directory: Path, packed: Sequence[bytes]) -> None:
         parts = [packed[at : at + FILES_AT_ONCE] for at in range(0, len(packed), FILES_AT_ONCE)]
         if len(packed) <= FILES_AT_ONCE and self._without_files <= MOST_BEHIND_ONE:
@@ -156,28 +172,33 @@ class ResultWriter(Generic[T]):
             return
         async with trio.open_nursery() as nursery:
             for part in parts:
-                nursery.start_soon(self._write_part, directory, part)
+                nursery.start_soon(self._in_process, write_files_of, directory, part)
 
-    async def _write_part(self, directory: Path, packed: Sequence[bytes]) -> None:
+    async def _in_process(self, write: Callable[..., None], *arguments: Any) -> None:
+        """Call a function that writes files in another process.  Raises GameFilesError, StoreError."""
         try:
-            await self._processes.run_sync(write_files_of, directory, packed)
+            await self._processes.run_sync(write, *arguments)
         except trio_parallel.BrokenWorkerError as error:
             raise GameFilesError(
-                f"{directory}: a process that wrote files of games died; their results are safe, and "
+                f"{self._directory}: a process that wrote files of games died; their results are safe, and "
                 "the next run writes them"
             ) from error
 
 
 @asynccontextmanager
 async def open_result_writer(
-    store: Store, directory: Path | None, on_stored: Callable[[T, PackedGame], None]
+    store: Store,
+    directory: Path | None,
+    on_stored: Callable[[T, PackedGame], None],
+    archives: ArchivePlan | None = None,
 ) -> AsyncIterator[ResultWriter[T]]:
     """Open a writer into a store, and into the games' files in a directory; None if games have no files.
 
-    ``on_stored`` is called, in the event loop, with each game that was added to the store.
+    ``on_stored`` is called, in the event loop, with each game that was added to the store.  For ``archives``,
+    see ``ResultWriter``.
     """
     async with trio_parallel.open_worker_context() as processes:  # each starts when it is first needed
-        yield ResultWriter(store, directory, on_stored, processes)
+        yield ResultWriter(store, directory, on_stored, processes, archives)
 
 
 def write_files_of(directory: Path, packed: Sequence[bytes]) -> None:

@@ -23,7 +23,9 @@ from tournaments.config.tournament import Tournament
 from tournaments.config.tournament_config import TournamentConfig
 from tournaments.engines.base import Engine, EngineError, OnStart, WorkerLostError
 from tournaments.files.durable import os_errors_as, sync_filesystem
+from tournaments.results.game_archives import ArchivePlan, GameFilesReader, archive_name, write_games
 from tournaments.results.game_files import (
+    ARCHIVES,
     GAMES,
     GameFilesError,
     has_game_files,
@@ -232,7 +234,11 @@ async def play_all(
     """
     request = stop or StopRequest()
     reported = observer or Observer()
-    await trio.to_thread.run_sync(_restore_files, run, directory)
+    archives = None
+    if run.tournament.game_files == ARCHIVES:
+        archives = await trio.to_thread.run_sync(_restore_archives, run, directory)
+    else:
+        await trio.to_thread.run_sync(_restore_files, run, directory)
     started: set[str] = set()
     waiting: deque[Pairing] = deque()
     under_way = 0
@@ -254,7 +260,7 @@ async def play_all(
         reported.ended(pairing, game.summary, game.host)
 
     async with (
-        open_result_writer(run.store, directory, on_stored) as writer,
+        open_result_writer(run.store, directory, on_stored, archives) as writer,
         trio.open_nursery() as nursery,
     ):
         over = False
@@ -283,6 +289,8 @@ async def play_all(
                 with trio.move_on_at(ask_at if may_ask else math.inf):
                     await progress.wait()
                     changed = True
+    if archives is not None:
+        await trio.to_thread.run_sync(_write_archives, run, directory, list(archives.due(at_end=True)))
     await trio.to_thread.run_sync(_sync_files, directory)
 
 
@@ -311,6 +319,34 @@ def _restore_files(run: Run, directory: Path) -> None:
             write_game_files(directory, record)
     with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be written to"):
         mark_written_since_boot(directory)
+
+
+def _restore_archives(run: Run, directory: Path) -> ArchivePlan:
+    """Write the missing and the different archives of stored games, and return the plan of further ones.
+
+    In a thread; can be cancelled between two archives.
+    """
+    plan = ArchivePlan(run.store.in_order())
+    reader = GameFilesReader(directory)
+    with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be read"):
+        are_whole = were_written_since_boot(directory)
+        there = {path.name: list(keys) for path, keys in reader.archives.items()}
+    wanted = [
+        (number, keys)
+        for number, keys in plan.due(at_end=True)
+        if not are_whole or there.get(archive_name(number)) != keys
+    ]
+    _write_archives(run, directory, wanted)
+    with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be written to"):
+        mark_written_since_boot(directory)
+    return plan
+
+
+def _write_archives(run: Run, directory: Path, archives: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """Write archives, given their numbers and keys.  In a thread."""
+    for number, keys in archives:
+        trio.from_thread.check_cancelled()
+        write_games(directory, number, list(run.store.records(keys).values()))
 
 
 def _sync_files(directory: Path) -> None:

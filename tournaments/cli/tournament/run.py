@@ -27,7 +27,7 @@ from tournaments.engines.remote.extra import ClusterError, SchedulerLostError
 from tournaments.processes.process_settings import prepare_for_many_games
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
-from tournaments.results.game_files import GameFilesError
+from tournaments.results.game_files import FORMS, GameFilesError
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
 from tournaments.running.rehearsal import RehearsalError, problem_table, rehearse, unrehearsed
@@ -65,6 +65,11 @@ LOST_ADVICE = "start it again if it has ended; the same command goes on"
     is_flag=True,
     help="Begin without a short game of each bot that must be confined.",
 )
+@click.option(
+    "--game-files",
+    type=click.Choice(FORMS),
+    help="Files of games: a folder for each, or an archive for each hundred.  [default: what FILE says]",
+)
 @engine_options
 @click.pass_context
 def command(
@@ -76,6 +81,7 @@ def command(
     quiet: bool,
     sandbox_mode: str | None,
     no_rehearsal: bool,
+    game_files: str | None,
     engine: str,
     scheduler: str | None,
     credentials: Path | None,
@@ -90,6 +96,8 @@ def command(
     options = EngineOptions(engine, scheduler, credentials)
     try:
         tournament = load_tournament(file)
+        if game_files is not None:
+            tournament = tournament.model_copy(update={"game_files": game_files})
         mode = sandbox_mode or tournament.sandbox_mode
         sandbox = find_sandbox(mode)
         if tournament.untrusted and not sandbox.tier.confines:

@@ -16,7 +16,8 @@ from tournaments.files.validation_errors import suggestion
 from tournaments.reporting.exports import why_not
 from tournaments.reporting.tables import json_text
 from tournaments.reporting.tournament_results import TournamentResults
-from tournaments.results.game_files import GAMES, wire_text
+from tournaments.results.game_archives import GameFilesReader
+from tournaments.results.game_files import wire_text
 from tournaments.results.game_summary import GameSummary
 
 
@@ -126,8 +127,7 @@ def _used(record: GameRecord, index: int) -> str:
 
 def _files(directory: Path, key: str) -> str:
     """Return the place of a game's files, for people."""
-    folder = directory / GAMES / key
-    return str(folder) if folder.is_dir() else "none yet; the next run writes them"
+    return GameFilesReader(directory).place(key) or "none yet; the next run writes them"
 
 
 def _print_stderr(record: GameRecord, bot: str) -> None:

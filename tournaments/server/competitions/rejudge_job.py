@@ -11,6 +11,7 @@ from tournaments.database.base import Location
 from tournaments.processes.process_settings import lower_priority
 from tournaments.reporting.game_verification import DeclaredTournament, verify_game
 from tournaments.reporting.verification import RecordFinding
+from tournaments.results.game_archives import GameFilesReader
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.rulings import pairing_key
 from tournaments.results.store import Store, StoreError
@@ -94,11 +95,12 @@ async def rejudge_all(job: RejudgeJob, progress: Rejudging) -> None:
 
 def rejudge_part(job: RejudgeJob) -> list[tuple[str, list[RecordFinding]]]:
     """Return the games' keys and findings.  For a worker process.  Raises StoreError."""
+    files = None if job.directory is None else GameFilesReader(job.directory)
     with Store(job.location, read_only=True) as store:
         return [
             (
                 game.key,
-                [RecordFinding(game.key, one) for one in verify_game(store, job.meant, game, job.directory)],
+                [RecordFinding(game.key, one) for one in verify_game(store, job.meant, game, files)],
             )
             for game in job.games
         ]
