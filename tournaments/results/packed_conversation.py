@@ -74,6 +74,7 @@ class Script:
         except (SpecError, OpeningError) as error:
             raise NoScriptError(str(error)) from error
         self._state = opening[-1].state if opening else rules.initial_state()
+        self._legal: Sequence[Any] | None = None
         self._last_seat = rules.seats(rules.initial_state())[Side.SECOND]
         self._seats = rules.seats(self._state)
         self._clocks = list(map(Clock.fresh, settings.controls))
@@ -99,24 +100,28 @@ class Script:
         """The position as it is sent to bots."""
         return self._rules.board_text(self._state)
 
-    def count(self) -> int:
-        """Return the number of legal moves."""
-        return len(self._rules.legal_moves(self._state))
+    @property
+    def legal(self) -> Sequence[Any]:
+        """All legal moves, in the order of the rules."""
+        if self._legal is None:
+            self._legal = self._rules.legal_moves(self._state)
+        return self._legal
 
     def choice(self, index: int) -> str:
         """Return the line of a legal move.  Raises IndexError."""
-        rules, state = self._rules, self._state
-        move = rules.legal_moves(state)[index]
-        return SWAP_WORD if move == rules.swap else encode(Move(rules.format_move(state, move)))
+        rules, move = self._rules, self.legal[index]
+        return SWAP_WORD if move == rules.swap else encode(Move(rules.format_move(self._state, move)))
 
     def index(self, line: str) -> int | None:
         """Return the index of the legal move whose line this is; None if there is none."""
-        rules, state = self._rules, self._state
+        rules = self._rules
         try:
-            move = rules.swap if line == SWAP_WORD else rules.parse_move(state, line.removeprefix(_MOVE))
+            move = (
+                rules.swap if line == SWAP_WORD else rules.parse_move(self._state, line.removeprefix(_MOVE))
+            )
         except MoveError:
             return None
-        legal = rules.legal_moves(state)
+        legal = self.legal
         if move not in legal:
             return None
         index = legal.index(move)
@@ -137,7 +142,7 @@ class Script:
         except (ProtocolError, MoveError):
             return None
         self._played = player, rules.format_move(self._state, move), isinstance(message, Swap)
-        self._state = following
+        self._state, self._legal = following, None
         return self._played[:2]
 
     def announce(self, charged_us: int) -> None:
@@ -261,7 +266,7 @@ class _Packer(_Conversation):
             self.texts.runs[-1] += 1
             self.stream.number(self.frequencies(), passed_us)
             if index is not None:
-                self.stream.choice(index, script.count())
+                self.stream.choice(index, len(script.legal))
         else:
             self.texts.runs.append(0)
             self.texts.others.append(line)
@@ -309,7 +314,7 @@ class _Unpacker(_Conversation):
             line = script.pending[0]
         else:
             assert script.on_turn is not None  # ``frequencies`` raises otherwise
-            index = self.stream.choice(script.count())
+            index = self.stream.choice(len(script.legal))
             line = (script.on_turn, FROM, script.choice(index))
         self._append(line, is_expected=True)
 
