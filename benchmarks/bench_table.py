@@ -30,7 +30,7 @@ from referee.playing import Job, play_game
 from tournaments.bots.resolve import resolve_bot
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary, PackedGame
-from tournaments.results.packing import Packed, joined, pack, parts_of
+from tournaments.results.packing import Packed, joined, pack_small, parts_of
 from tournaments.results.rulings import Rulings
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import Pairing
@@ -90,9 +90,11 @@ def made_up(
     """
     dice = random.Random(0)
     likes = [GameSummary.of(record, 1) for record in records]
-    parts = [parts_of(pack(record)) for record in records]
+    parts = [parts_of(pack_small(record)) for record in records]
     players = {
-        name: parts_of(pack(replace(records[0], players=(replace(records[0].players[0], name=name),) * 2)))
+        name: parts_of(
+            pack_small(replace(records[0], players=(replace(records[0].players[0], name=name),) * 2))
+        )
         for name in summary.file_bots
     }
     for number, pairing in enumerate(pairings):

@@ -26,7 +26,7 @@ from tests.support.builders import make_record
 from tests.support.paths import TEST_DATA
 from tests.support.random_games import game_of_length, random_game
 from tournaments.results.number_stream import Frequencies, NumberReader, NumberWriter, StreamError
-from tournaments.results.packing import is_whole, pack, parts_of, unpacked
+from tournaments.results.packing import QUICK_GAME_US, is_whole, pack, pack_small, parts_of, unpacked
 
 NUMBERS = st.integers(0, 2**127 - 1) | st.integers(0, 300)
 KINDS: list[Callable[[], GameRecord]] = [
@@ -40,7 +40,7 @@ MOST_OWN_BYTES = 5.5
 
 def comes_back(record: GameRecord) -> bool:
     """Check that a record comes back; return True if it is packed by the rules."""
-    packed = pack(record)
+    packed = pack_small(record)
     assert unpacked(packed).to_msgpack() == record.to_msgpack()
     return is_whole(packed)
 
@@ -154,7 +154,7 @@ def test_a_game_of_another_distribution_keeps_its_lines() -> None:
     """Its rules may not be there when the record is read."""
     record = random_game("kalah(3,2)")
     entry = GAMES["kalah"]
-    packed = pack(record)
+    packed = pack_small(record)
     try:
         GAMES["kalah"] = replace(entry, source="/elsewhere/kalah.py")
         assert not comes_back(record)
@@ -166,9 +166,17 @@ def test_a_game_of_another_distribution_keeps_its_lines() -> None:
 
 def test_a_game_takes_few_bytes() -> None:
     record = game_of_length("manchester", 60)
-    own = len(parts_of(pack(record)).own)
+    own = len(parts_of(pack_small(record)).own)
     assert own < MOST_OWN_BYTES * len(record.moves)
     assert own < len(zlib.compress(record.to_msgpack())) / 5
+
+
+def test_quick_games_are_stored_as_columns_which_takes_less_time() -> None:
+    record = game_of_length("manchester", 60)
+    assert is_whole(pack(replace(record, duration_us=QUICK_GAME_US)))
+    quick = pack(replace(record, duration_us=QUICK_GAME_US - 1))
+    assert not is_whole(quick)
+    assert unpacked(quick).moves == record.moves
 
 
 def test_records_in_the_form_of_earlier_versions_are_read() -> None:
@@ -191,7 +199,7 @@ def test_packed_games_stay_readable() -> None:
 def test_damage_is_found(data: st.DataObject) -> None:
     """A bit that only fills the last byte may change."""
     record = random_game("kalah(3,2)")
-    packed = bytearray(pack(record))
+    packed = bytearray(pack_small(record))
     at = data.draw(st.integers(0, len(packed) - 2))
     if data.draw(st.booleans()):
         packed[at] ^= data.draw(st.integers(1, 255))

@@ -14,7 +14,7 @@ from tournaments.database.base import Connections, Location
 from tournaments.results import shared_parts
 from tournaments.results.chain_check import ChainCheck
 from tournaments.results.game_summary import PackedGame
-from tournaments.results.packing import is_split, is_whole
+from tournaments.results.packing import QUICK_GAME_US, is_split, is_whole
 from tournaments.results.schema import game, shared_part
 from tournaments.results.store import Store, StoreError
 
@@ -25,7 +25,13 @@ def played(number: int) -> GameRecord:
     """Return a game of two of the bots on one of two hosts."""
     players = (make_player(BOTS[number % 3]), make_player(BOTS[(number + 1) % 3]))
     record = random_game("kalah(3,2)", number % 5)
-    return replace(record, key=f"r{number:03d}-1v2", players=players, host=f"host-{number % 2}")
+    return replace(
+        record,
+        key=f"r{number:03d}-1v2",
+        players=players,
+        host=f"host-{number % 2}",
+        duration_us=QUICK_GAME_US,
+    )
 
 
 def stored(place: Location) -> tuple[list[bytes], list[bytes]]:
