@@ -93,6 +93,15 @@ async def test_a_forfeit_before_the_game_has_begun(tmp_path: Path) -> None:
     assert record.result.note == "its last words on standard error: 'the connection was lost'"
 
 
+async def test_a_forfeit_of_characters_that_cannot_be_stored(tmp_path: Path) -> None:
+    async with engine_in(tmp_path) as engine, open_game(engine, job(), 0, tmp_path) as game:
+        assert await game.seat.receive() == "START;South"
+        await game.seat.forfeit("half of a pair: \ud800, and \0")
+        assert [line async for line in game.seat] in ([], ["END"])
+        record = (await game.result()).record
+    assert record.stderr[0].strip() == "half of a pair: ?, and \N{REPLACEMENT CHARACTER}"
+
+
 async def test_a_move_out_of_turn_or_against_the_rules_is_judged_as_a_bots(tmp_path: Path) -> None:
     async with engine_in(tmp_path) as engine, open_game(engine, job(), 0, tmp_path) as game:
         assert await game.seat.receive() == "START;South"

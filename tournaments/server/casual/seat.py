@@ -99,15 +99,15 @@ class Seat:
 
         Raises SeatClosedError if the game is over.
         """
-        await self._send(line.replace(END_MARK, "\N{REPLACEMENT CHARACTER}").replace("\n", " "))
+        await self._send(_without_mark(line).replace("\n", " "))
 
     async def forfeit(self, why: str) -> None:
         """End the player, who then loses the game; ``why`` is a sentence for its verdict.
 
         A game that has not begun yet ends as soon as it begins.
         """
-        sentence = " ".join(why.split()).encode()[:MOST_BYTES_OF_SENTENCE].decode("utf-8", "ignore")
-        self._forfeit_line = END_MARK + sentence
+        sentence = _without_mark(" ".join(why.split())).encode("utf-8", "replace")[:MOST_BYTES_OF_SENTENCE]
+        self._forfeit_line = END_MARK + sentence.decode("utf-8", "ignore")
         await self._send_forfeit()
 
     async def _send_forfeit(self) -> None:
@@ -135,6 +135,10 @@ class Seat:
         self._listener.close()
         if self._connection is not None:
             self._connection.close()
+
+
+def _without_mark(text: str) -> str:
+    return text.replace(END_MARK, "\N{REPLACEMENT CHARACTER}")
 
 
 @asynccontextmanager

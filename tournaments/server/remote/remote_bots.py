@@ -180,13 +180,13 @@ class RemoteBot:
         self.send("over", key=key, outcome=outcome, detail=packed.summary.detail)
 
     async def _forward(self, seat: Seat, messages: trio.MemoryReceiveChannel[dict[str, Any]]) -> None:
-        """Send the bot's lines to the referee."""
+        """Send the bot's lines to the referee, until the game is over."""
         async for message in messages:
             try:
                 if message["type"] == "forfeit":
-                    await seat.forfeit(str(message.get("why", "")) or "the remote bot gave up")
+                    await seat.forfeit(_text(message, "why") or "the remote bot gave up")
                 else:
-                    await seat.send(str(message.get("line", "")))
+                    await seat.send(_text(message, "line"))
             except SeatClosedError:
                 return
 
@@ -257,6 +257,12 @@ def capabilities_of(message: dict[str, Any]) -> tuple[str, ...]:
     """Return the known capabilities in a ``hello``."""
     given = message.get("capabilities")
     return tuple(one for one in CAPABILITIES if isinstance(given, list) and one in given)
+
+
+def _text(message: dict[str, Any], field: str) -> str:
+    """Return a text of a message; empty for values of other types, which can be too deep for ``str``."""
+    found = message.get(field)
+    return found if isinstance(found, str) else ""
 
 
 def message_of(text: str) -> dict[str, Any] | None:
