@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from referee.adapters.game_follower import GameFollower
 from referee.games.catalog import parse_game
@@ -100,6 +101,32 @@ async def test_a_forfeit_of_characters_that_cannot_be_stored(tmp_path: Path) -> 
         assert [line async for line in game.seat] in ([], ["END"])
         record = (await game.result()).record
     assert record.stderr[0].strip() == "half of a pair: ?, and \N{REPLACEMENT CHARACTER}"
+
+
+async def test_a_line_before_the_game_has_begun_waits_for_it(tmp_path: Path) -> None:
+    """A bot at home may be quicker than the start of its opponent."""
+    async with engine_in(tmp_path) as engine, open_game(engine, job(), 0, tmp_path) as game:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(game.seat.send, "MOVE;9")
+            await trio.testing.wait_all_tasks_blocked()
+            lines = [line async for line in game.seat]
+        record = (await game.result()).record
+        with pytest.raises(SeatClosedError):
+            await game.seat.send("MOVE;1")
+    assert lines[-1:] in ([], ["END"])
+    assert outcome(record)[0] == 1
+    assert "MOVE;9" in record.result.detail
+
+
+async def test_a_line_for_a_game_that_never_begins(tmp_path: Path) -> None:
+    async with (
+        engine_in(tmp_path) as engine,
+        open_game(engine, replace(job(), game="no-such-game"), 0, tmp_path) as game,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(game.seat.receive)
+        with pytest.raises(SeatClosedError):
+            await game.seat.send("MOVE;1")
 
 
 async def test_a_move_out_of_turn_or_against_the_rules_is_judged_as_a_bots(tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ class Seat:
         self._lines = LineBuffer(MOST_LINE_BYTES)
         self._received: list[str] = []
         self._sending = trio.Lock()
+        self._begun = trio.Event()
+        """Set when the worker has connected, or will not connect any more."""
         self._has_ended = False
         self._forfeit_line = ""
         """Last line of a player who has forfeited, else empty; sent at the latest when the game begins."""
@@ -86,19 +88,24 @@ class Seat:
             try:
                 if self._connection is None:
                     self._connection, _ = await self._listener.accept()
+                    self._begun.set()
                     await self._send_forfeit()
                 data = await self._connection.recv(READ_BYTES)
             except (OSError, trio.ClosedResourceError):  # the worker was killed, or the game never began
                 data = b""
             self._has_ended = not data
+            self._begun.set()
             self._received += map(decode_bytes, self._lines.feed(data))
         return self._received.pop(0)
 
     async def send(self, line: str) -> None:
         """Send a line of the player.  It is judged there: an illegal move loses the game.
 
+        A line for a game that has not begun yet waits until it begins, for which another
+        task calls ``receive``.
         Raises SeatClosedError if the game is over.
         """
+        await self._begun.wait()
         await self._send(_without_mark(line).replace("\n", " "))
 
     async def forfeit(self, why: str) -> None:
