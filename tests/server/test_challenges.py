@@ -218,6 +218,26 @@ async def test_the_servers_own_failures_are_retried_and_then_reported(tmp_path: 
         assert "no memory" in harness.context.failures.newest()[0].why
 
 
+async def test_an_unexpected_error_ends_one_challenge_alone(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        harness.version("Team 2")
+        async with challenging(harness) as challenges:
+            harness.engine.allow(lambda _job: False)
+            going_on = await ask(harness, challenges, team="Team 2")
+            await until(lambda: bool(harness.engine.waiting))
+            harness.engine.error = ZeroDivisionError("no such case")
+            over = await ended(harness, await ask(harness, challenges))
+            assert (over.state, over.played) == (ChallengeState.FAILED, 0)
+            assert over.message.startswith("The server could not play these games, and nobody lost by it")
+            harness.engine.allow()
+            assert (await ended(harness, going_on)).state is ChallengeState.FINISHED
+        assert harness.engine.begun.count("c0000001-01-1") == 1
+        (failure,) = harness.context.failures.newest()
+        assert failure.why == "ZeroDivisionError: no such case"
+        assert "Traceback" in failure.trace
+
+
 @pytest.mark.parametrize(
     ("opponent", "message"),
     [

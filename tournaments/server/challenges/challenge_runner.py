@@ -223,6 +223,11 @@ class Challenges:
                 self._context.failures.note("challenges", str(error))
             except OUR_FAILURES as error:
                 self._context.failures.note("challenges", f"challenge {challenge.id}: {error}")
+            except CourseError:
+                raise
+            except Exception as error:  # a mistake of ours ends this challenge, and none of the others
+                self._context.failures.note("challenges", error)
+                break
             else:
                 return
             await trio.sleep(wait_s(failures, self._context.config.retry_s))
