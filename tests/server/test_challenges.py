@@ -1,7 +1,9 @@
 """Challenges in a service: they are played once, in turn, in the lowest class, and survive a restart."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from tournaments.results.game_summary import GameSummary
 from tournaments.server.challenges.challenge_games import ChallengeGame, Score, game_of
 from tournaments.server.challenges.challenge_runner import MOST_TRIES, Challenges
 from tournaments.server.config import ServiceConfig
+from tournaments.server.remote.remote_bots import RemoteBot
 from tournaments.server.slots import Kind
 
 GAME = "kalah(3,2)"
@@ -42,18 +45,46 @@ async def challenging(harness: Harness, **settings: Any) -> AsyncIterator[Challe
         challenges.close()
 
 
+@dataclass
+class AtHome:
+    """The side of a remote bot that is at home."""
+
+    received: list[dict[str, Any]] = field(default_factory=list)
+
+    def send_nowait(self, message: str) -> None:
+        self.received.append(json.loads(message))
+
+    @property
+    def games(self) -> list[str]:
+        """Keys of the games that have begun."""
+        return [message["key"] for message in self.received if message["type"] == "game"]
+
+
+@contextmanager
+def connected(harness: Harness, challenges: Challenges, name: str, team: str = "Team 1") -> Iterator[AtHome]:
+    """Connect a remote bot of a team during the block."""
+    found, home = harness.course.teams.by_name(team), AtHome()
+    assert found is not None
+    with challenges.remotes.connected(RemoteBot(found.id, name, ("openings",), home)):
+        yield home
+
+
 async def ask(
     harness: Harness,
     challenges: Challenges,
     opponent: BotChoice = RANDOM,
     pairs: int = 1,
     team: str = "Team 1",
+    remote: str = "",
 ) -> Challenge:
-    """Ask for games of a team's current version."""
+    """Ask for games of a team's current version, or of a remote bot."""
     found = harness.course.teams.by_name(team)
     assert found is not None
     (account, *_) = harness.course.accounts.of_team(found.id)
-    own = BotChoice(version_id=harness.course.versions.current()[found.id].id)
+    if remote:
+        own = BotChoice(remote=remote)
+    else:
+        own = BotChoice(version_id=harness.course.versions.current()[found.id].id)
     return await challenges.ask(found.id, account, own, opponent, pairs, "page")
 
 
@@ -236,6 +267,24 @@ async def test_an_unexpected_error_ends_one_challenge_alone(tmp_path: Path) -> N
         (failure,) = harness.context.failures.newest()
         assert failure.why == "ZeroDivisionError: no such case"
         assert "Traceback" in failure.trace
+
+
+async def test_a_remote_bot_that_reconnects_before_its_game_begins_plays_it(tmp_path: Path) -> None:
+    async with open_harness(tmp_path, slots=1) as harness:
+        harness.version("Team 1")
+        slots = harness.context.slots
+        async with challenging(harness) as challenges:
+            async with slots.taken(Kind.CASUAL):
+                with connected(harness, challenges, "home") as first:
+                    made = await ask(harness, challenges, remote="home")
+                    await until(lambda: slots.status()[Kind.CASUAL].waiting)
+            await trio.testing.wait_all_tasks_blocked()
+            assert slots.status()[Kind.CASUAL].taken == 0, "no slot is held for a bot that is not connected"
+            assert harness.engine.begun == []
+            with connected(harness, challenges, "home") as second:
+                over = await ended(harness, made)
+        assert (over.state, over.played) == (ChallengeState.FINISHED, 2)
+        assert (first.games, second.games) == ([], ["c0000001-01-1", "c0000001-01-2"])
 
 
 @pytest.mark.parametrize(

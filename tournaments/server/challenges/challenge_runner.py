@@ -9,8 +9,9 @@ versions are those of the moment of the request; time control and limits are the
 begins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import ParamSpec
 
 import trio
 
@@ -34,16 +35,18 @@ from tournaments.course.model import (
 )
 from tournaments.database.base import StoreError
 from tournaments.engines.base import EngineError
-from tournaments.results.game_summary import GameSummary
+from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.challenges.challenge_games import ChallengeGame, Score, games_of
 from tournaments.server.checks.qualifying import limits_of
 from tournaments.server.failures import wait_s
 from tournaments.server.metrics import CASUAL
 from tournaments.server.practice.practice_games import opening_of
-from tournaments.server.remote.remote_bots import RemoteBot, RemoteBots
+from tournaments.server.remote.remote_bots import RemoteBot, RemoteBotLostError, RemoteBots
 from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.slots import Kind
+
+P = ParamSpec("P")
 
 SLUG, TITLE = "challenges", "Challenges"
 MOST_TRIES = 5
@@ -263,41 +266,25 @@ class Challenges:
 
     async def _play_game(self, challenge: Challenge, competition: Competition, game: ChallengeGame) -> None:
         """Play a game and store it.  Raises CannotPlayError, StoreError, and others of OUR_FAILURES."""
-        context, spec = self._context, str(competition.spec["game"])
+        spec = str(competition.spec["game"])
         sides = [(challenge.bot, challenge.bot_name), (challenge.opponent, challenge.opponent_name)]
         seated = sides if game.leg == 1 else sides[::-1]
-        remotes = {
-            index: await self._remote(challenge.team_id, choice.remote, name)
-            for index, (choice, name) in enumerate(seated)
-            if choice.remote is not None
-        }
-        first, second = [
-            remotes[index].player(name)
-            if index in remotes
-            else await self._player(
-                Competitor(competition.id, name, choice.version_id, choice.reference), spec
-            )
-            for index, (choice, name) in enumerate(seated)
-        ]
-        opening = ""
-        if game.pair > 1 and all("openings" in player.capabilities for player in (first, second)):
-            opening = await trio.to_thread.run_sync(opening_of, spec, challenge.id * 100 + game.pair)
-        settings = await trio.to_thread.run_sync(context.course.settings.load)
-        sandbox = await context.bots.sandbox(settings.sandbox_mode)
-        control, limits = settings.control(), limits_of(settings)
-        job = Job(game.key, spec, (first, second), control, limits, opening, sandbox)
-        counted = context.count_games(CASUAL)
-        async with context.slots.taken(Kind.CASUAL):
-            try:
-                if remotes:
-                    ((index, remote),) = remotes.items()
-                    packed = await remote.play(context.engine, job, index, self._scratch)
-                else:
-                    packed = await context.engine.play(job)
-            except (RefereeError, EngineError):
-                counted(None)
-                raise
-        counted(packed)
+        packed: PackedGame | None = None
+        while packed is None:
+            players = {
+                index: await self._player(
+                    Competitor(competition.id, name, choice.version_id, choice.reference), spec
+                )
+                for index, (choice, name) in enumerate(seated)
+                if choice.remote is None
+            }
+            remote = next((index for index in (0, 1) if index not in players), None)
+            if remote is None:
+                job = await self._job(game, spec, (players[0], players[1]))
+                async with self._context.slots.taken(Kind.CASUAL):
+                    packed = await self._counted(self._context.engine.play, job)
+            else:
+                packed = await self._play_remote(challenge, game, spec, remote, seated[remote], players)
 
         def store() -> None:
             with self._stores.using(competition.slug) as opened:
@@ -306,16 +293,71 @@ class Challenges:
         with trio.CancelScope(shield=True):  # a game that has ended is kept
             await trio.to_thread.run_sync(store)
 
-    async def _remote(self, team_id: int, remote: str, name: str) -> RemoteBot:
-        """Return a connected remote bot; one that has just lost its connection is waited for.
+    async def _play_remote(
+        self,
+        challenge: Challenge,
+        game: ChallengeGame,
+        spec: str,
+        index: int,
+        side: tuple[BotChoice, str],
+        players: Mapping[int, Player],
+    ) -> PackedGame | None:
+        """Play a game with a remote bot, which is the player of this index; ``players`` has the other one.
+
+        Returns None if the bot lost its connection before the game began: nobody loses by that.  Raises
+        CannotPlayError if the bot does not come back, and others of OUR_FAILURES.
+        """
+        choice, name = side
+        await self._connected(challenge.team_id, choice, name)
+        async with self._context.slots.taken(Kind.CASUAL):
+            # The wait for a slot may have been long: the bot may be gone, or be connected anew.
+            bot = self._remote(challenge.team_id, choice)
+            if bot is None:
+                return None
+            both = {**players, index: bot.player(name)}
+            job = await self._job(game, spec, (both[0], both[1]))
+            try:
+                return await self._counted(bot.play, self._context.engine, job, index, self._scratch)
+            except RemoteBotLostError:
+                return None
+
+    async def _job(self, game: ChallengeGame, spec: str, players: tuple[Player, Player]) -> Job:
+        """Return the job for a game.  Raises SandboxError, SpecError, StoreError."""
+        opening = ""
+        if game.pair > 1 and all("openings" in player.capabilities for player in players):
+            opening = await trio.to_thread.run_sync(opening_of, spec, game.challenge_id * 100 + game.pair)
+        settings = await trio.to_thread.run_sync(self._context.course.settings.load)
+        sandbox = await self._context.bots.sandbox(settings.sandbox_mode)
+        return Job(game.key, spec, players, settings.control(), limits_of(settings), opening, sandbox)
+
+    async def _counted(
+        self, play: Callable[P, Awaitable[PackedGame]], *args: P.args, **kwargs: P.kwargs
+    ) -> PackedGame:
+        """Play a game, and count it in the metrics.  Raises RefereeError, EngineError."""
+        counted = self._context.count_games(CASUAL)
+        try:
+            packed = await play(*args, **kwargs)
+        except (RefereeError, EngineError):
+            counted(None)
+            raise
+        counted(packed)
+        return packed
+
+    def _remote(self, team_id: int, choice: BotChoice) -> RemoteBot | None:
+        """Return a remote bot; None if it is not connected now."""
+        found = self.remotes.get(team_id, choice.remote or "")
+        return None if found is None or found.lost.is_set() else found
+
+    async def _connected(self, team_id: int, choice: BotChoice, name: str) -> None:
+        """Wait for a remote bot that has just lost its connection.
 
         Raises CannotPlayError if it does not come back.
         """
         with trio.move_on_after(RECONNECT_S):
             while True:
-                changed, found = self.remotes.changed, self.remotes.get(team_id, remote)
-                if found is not None and not found.lost.is_set():
-                    return found
+                changed = self.remotes.changed
+                if self._remote(team_id, choice) is not None:
+                    return
                 await changed.wait()
         raise CannotPlayError(name, "this remote bot is not connected any more", is_ours=False)
 

@@ -66,6 +66,10 @@ class RemoteBotError(Exception):
     """A bot cannot be connected; the message gives the reason and a remedy."""
 
 
+class RemoteBotLostError(Exception):
+    """The connection to a remote bot was lost before its game had begun: nobody loses by that."""
+
+
 class Outbox(Protocol):
     """The sender of messages to a bot's side."""
 
@@ -130,12 +134,14 @@ class RemoteBot:
     async def play(self, engine: Engine, job: Job, index: int, scratch: Path) -> PackedGame:
         """Play a game as the player of this index, and return it; the caller holds a slot.
 
-        Raises RefereeError, EngineError if the game could not be refereed to a result.
+        Raises RefereeError, EngineError if the game could not be refereed to a result; RemoteBotLostError.
         """
         controls = [job.own_controls[0], job.own_controls[1]]
         controls[index] = remote_control(job.control)
         patient = replace(job, own_controls=(controls[0], controls[1]))
         async with self._playing:
+            if self.lost.is_set():
+                raise RemoteBotLostError(self.why_lost)
             sender, receiver = trio.open_memory_channel[dict[str, Any]](WAITING)
             self._key, self._lines = job.key, sender
             self.send(
