@@ -147,7 +147,7 @@ async def act(case: Case, database: Database, data: Path, number: int) -> None:
     """Do the action; this process is killed before a statement, unless the action has fewer."""
     async with open_harness(data, database=database) as harness:
         harness.engine.allow(lambda _job: False)
-        challenges = Challenges(harness.context, data)
+        challenges = Challenges(harness.context, harness.engine, data)
         by = harness.course.accounts.by_login("lecturer")
         assert by is not None
         async with running(harness, 0.0) as tournaments:

@@ -117,7 +117,7 @@ async def test_challenges(database: Database, tmp_path: Path) -> None:
         version = harness.version("Team 1")
         (by,) = harness.course.accounts.of_team(version.team_id)
         harness.course.settings.change(references=["random:1"])
-        challenges = Challenges(harness.context, harness.context.data)
+        challenges = Challenges(harness.context, harness.context.engine, harness.context.data)
         own, opponent = BotChoice(version_id=version.id), BotChoice(reference="random:1")
 
         async def cancel() -> None:

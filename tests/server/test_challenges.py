@@ -13,7 +13,7 @@ import trio.testing
 from sqlalchemy import update
 
 from referee.errors import RefereeError
-from tests.server.harness import Harness, first_games, open_harness, until
+from tests.server.harness import LIMIT_S, Harness, first_games, open_harness, until
 from tests.support.courses import NOW
 from tournaments.course.model import BotChoice, Challenge, ChallengeState, CompetitionKind, CourseError
 from tournaments.course.schema import challenge
@@ -34,7 +34,7 @@ RANDOM = BotChoice(reference="random:1")
 async def challenging(harness: Harness, **settings: Any) -> AsyncIterator[Challenges]:
     """Run challenges until the end of the block."""
     harness.course.settings.change(**{"game": GAME, "references": ["random:1"]} | settings)
-    challenges = Challenges(harness.context, harness.context.data)
+    challenges = Challenges(harness.context, harness.context.engine, harness.context.data)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(challenges.run)
@@ -274,17 +274,33 @@ async def test_a_remote_bot_that_reconnects_before_its_game_begins_plays_it(tmp_
         harness.version("Team 1")
         slots = harness.context.slots
         async with challenging(harness) as challenges:
-            async with slots.taken(Kind.CASUAL):
+            async with slots.taken(Kind.REMOTE):
                 with connected(harness, challenges, "home") as first:
                     made = await ask(harness, challenges, remote="home")
-                    await until(lambda: slots.status()[Kind.CASUAL].waiting)
+                    await until(lambda: slots.status()[Kind.REMOTE].waiting)
             await trio.testing.wait_all_tasks_blocked()
-            assert slots.status()[Kind.CASUAL].taken == 0, "no slot is held for a bot that is not connected"
+            assert slots.status()[Kind.REMOTE].taken == 0, "no slot is held for a bot that is not connected"
             assert harness.engine.begun == []
             with connected(harness, challenges, "home") as second:
                 over = await ended(harness, made)
         assert (over.state, over.played) == (ChallengeState.FINISHED, 2)
         assert (first.games, second.games) == ([], ["c0000001-01-1", "c0000001-01-2"])
+
+
+async def test_a_remote_bot_that_thinks_keeps_no_check_and_no_tournament_waiting(tmp_path: Path) -> None:
+    async with open_harness(tmp_path, slots=1) as harness:
+        harness.version("Team 1")
+        async with challenging(harness) as challenges:
+            harness.engine.allow(lambda _job: False)
+            with connected(harness, challenges, "home"):
+                made = await ask(harness, challenges, remote="home")
+                await until(lambda: bool(harness.engine.waiting))
+                for kind in (Kind.QUALIFICATION, Kind.TOURNAMENT, Kind.PRACTICE):
+                    with trio.fail_after(LIMIT_S):
+                        async with harness.context.slots.taken(kind):
+                            assert now_of(harness, made).state is ChallengeState.PLAYING
+                harness.engine.allow()
+                assert (await ended(harness, made)).state is ChallengeState.FINISHED
 
 
 @pytest.mark.parametrize(

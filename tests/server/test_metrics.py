@@ -188,7 +188,7 @@ async def test_challenges_and_faults_of_their_host_are_counted(tmp_path: Path) -
         engine, metrics = harness.engine, harness.context.metrics
         engine.error = RefereeError("no memory")
         engine.allow(lambda _job: len(engine.begun) > 1)
-        challenges = Challenges(harness.context, tmp_path)
+        challenges = Challenges(harness.context, engine, tmp_path)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(challenges.run)
             sides = BotChoice(version_id=own.id), BotChoice(reference="random:1")

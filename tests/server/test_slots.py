@@ -17,7 +17,7 @@ from tournaments.server.slots import PASSED_OVER, Kind, Slots, Use
 
 pytestmark = pytest.mark.any_database
 
-CHECK, TOURNAMENT, PRACTICE, CASUAL, PLAY = Kind
+CHECK, TOURNAMENT, PRACTICE, CASUAL, PLAY, REMOTE = Kind
 
 
 class Users:
@@ -88,8 +88,8 @@ async def test_a_limit_leaves_slots_to_others_and_can_be_lifted(nursery: trio.Nu
     assert users.holders == ["p0"]
     await users.request(TOURNAMENT, "t0")
     assert users.holders == ["p0", "t0"]
-    taken = {CHECK: Use(0, 0), TOURNAMENT: Use(1, 0), PRACTICE: Use(1, 3), CASUAL: Use(0, 0), PLAY: Use(0, 0)}
-    assert slots.status() == taken
+    unused = dict.fromkeys(Kind, Use(0, 0))
+    assert slots.status() == unused | {TOURNAMENT: Use(1, 0), PRACTICE: Use(1, 3)}
     slots.limit(PRACTICE, None)
     await trio.testing.wait_all_tasks_blocked()
     assert users.holders == ["p0", "t0", "p1"]
@@ -108,6 +108,21 @@ async def test_games_of_people_have_slots_of_their_own_and_take_none_from_others
     assert users.holders[-1] == "a2"
     await users.release("p0")
     assert users.holders[-1] == "q0"
+
+
+@pytest.mark.parametrize("total", [1, 2])
+async def test_challenges_with_remote_bots_take_no_slot_from_others(
+    nursery: trio.Nursery, total: int
+) -> None:
+    users = Users(Slots(total), nursery)
+    remote = [f"r{number}" for number in range(total + 1)]
+    await users.request(REMOTE, *remote)
+    assert users.holders == remote[:-1]
+    checks = [f"q{number}" for number in range(total)]
+    await users.request(CHECK, *checks)
+    assert users.holders == remote[:-1] + checks
+    await users.release("r0")
+    assert users.holders[-1] == remote[-1]
 
 
 async def test_a_task_that_is_cancelled_when_its_turn_comes_passes_the_slot_on(nursery: trio.Nursery) -> None:
@@ -139,9 +154,10 @@ def test_no_slot_is_lost_or_given_twice(
                     await users.release(name)
                     del users.scopes[name]
                 status = slots.status()
-                play = status.pop(PLAY)
-                assert 0 <= play.taken <= slots.play
-                assert play.taken == slots.play or not play.waiting
+                for kind in (PLAY, REMOTE):
+                    own, number = status.pop(kind), slots.own[kind]
+                    assert 0 <= own.taken <= number
+                    assert own.taken == number or not own.waiting
                 taken = sum(use.taken for use in status.values())
                 assert 0 <= taken <= total
                 assert taken == total or not any(use.waiting for use in status.values())

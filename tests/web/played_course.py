@@ -60,6 +60,7 @@ from tournaments.server.slots import Slots
 from tournaments.server.status import Disk, Status
 
 if TYPE_CHECKING:
+    from tournaments.engines.base import Engine
     from tournaments.server.service_context import ServiceContext
 
 SECRET = "the secret words of"
@@ -389,7 +390,9 @@ def open_played(
         world = closing.enter_context(open_world(database.course(), data, service, mail=mail))
         service.world, service.tournaments.course = world, world.course
         values = {"course": world.course, "database": database, "now": world.clock, "metrics": Metrics()}
-        service.challenges = Challenges(cast("ServiceContext", SimpleNamespace(**values)), data)
+        service.challenges = Challenges(
+            cast("ServiceContext", SimpleNamespace(**values)), cast("Engine", None), data
+        )
         closing.callback(service.challenges.close)
         competitions = {}
         for competition in world.course.competitions.all():

@@ -37,7 +37,7 @@ from tournaments.engines.remote.waiting import sandbox_on_workers
 from tournaments.server.bot_provider import BotProvider
 from tournaments.server.bot_storage import BotStorage
 from tournaments.server.casual.games import CasualGames, open_casual_games
-from tournaments.server.challenges.challenge_runner import Challenges
+from tournaments.server.challenges.challenge_runner import Challenges, open_challenges
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.checks.qualifying import CheckQueue
 from tournaments.server.cluster import ServiceCluster
@@ -66,7 +66,14 @@ CLOSE_LIMIT_S = 5.0
 class Service:
     """Interface of the service to the pages; see ``open_service``."""
 
-    def __init__(self, context: ServiceContext, bots: BotStorage, cores: int, casual: CasualGames) -> None:
+    def __init__(
+        self,
+        context: ServiceContext,
+        bots: BotStorage,
+        cores: int,
+        casual: CasualGames,
+        challenges: Challenges,
+    ) -> None:
         self.contents = bots.contents
         self.casual = casual
         """Games of people."""
@@ -76,7 +83,7 @@ class Service:
         self.database = context.database
         self.tournaments = TournamentManager(context)
         """Tournaments, and the results of all competitions."""
-        self.challenges = Challenges(context, context.data / SCRATCH)
+        self.challenges = challenges
         """Games that teams ask for."""
         self._context, self._bots, self._cores = context, bots, cores
         self._practice = Practice(context)
@@ -281,8 +288,11 @@ async def open_service(
             cluster=_cluster(config, data, course, now, failures),
             metrics=metrics,
         )
-        async with open_casual_games(context, scratch) as casual:
-            service = Service(context, bots, cores, casual)
+        async with (
+            open_casual_games(context, scratch) as casual,
+            open_challenges(context, scratch) as challenges,
+        ):
+            service = Service(context, bots, cores, casual, challenges)
             try:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(service.run)

@@ -10,9 +10,10 @@ passed over ``PASSED_OVER`` times in a row, it is next.  This does not apply to 
 that are otherwise idle.  Practice has no end: when a game of a challenge has been passed over as often by
 practice games alone, it is next, too.  Challenges never keep a check or a tournament waiting.
 
-Games of people against bots have slots of their own, one for a bot's turn: a person cannot wait until a
-tournament or a practice game is over.  These slots take none from the others.  Their bots have a
-lower priority than all others instead.
+Two kinds have slots of their own, which take none from the others; instead, their bots have a lower priority
+than all others.  Games of people against bots hold one for a bot's turn: a person cannot wait until a
+tournament or a practice game is over.  Challenges with a remote bot hold one for the whole game, which lasts
+as long as that bot thinks at home, where it uses none of this machine's cores.
 """
 
 from collections import deque
@@ -34,6 +35,8 @@ class Kind(Enum):
     """Games that people asked for: challenges."""
     PLAY = "play"
     """A bot's turn in a game against a person; from slots of its own."""
+    REMOTE = "remote"
+    """Challenges with a remote bot; from slots of their own."""
 
 
 PASSED_OVER = 3
@@ -60,9 +63,9 @@ class Slots:
         if total < 1:
             raise ValueError(f"there must be at least 1 place to play in, not {total}")
         self.total = total
-        """Number of slots of all kinds but PLAY."""
-        self.play = total
-        """Number of slots for PLAY."""
+        """Number of slots that all kinds share, but those in ``own``."""
+        self.own = {Kind.PLAY: total, Kind.REMOTE: total}
+        """Kinds with slots of their own, and the numbers of these."""
         self._taken = dict.fromkeys(Kind, 0)
         self._waiting: dict[Kind, deque[trio.Event]] = {kind: deque() for kind in Kind}
         self._limits: dict[Kind, int] = {}
@@ -98,13 +101,14 @@ class Slots:
         return {kind: Use(self._taken[kind], len(self._waiting[kind])) for kind in Kind}
 
     def _assign(self) -> None:
-        while self._waiting[Kind.PLAY] and self._taken[Kind.PLAY] < self.play:
-            self._give(Kind.PLAY)
-        while sum(self._taken.values()) - self._taken[Kind.PLAY] < self.total:
-            kind = self._next()
-            if kind is None:
+        for kind, number in self.own.items():
+            while self._waiting[kind] and self._taken[kind] < number:
+                self._give(kind)
+        while sum(taken for kind, taken in self._taken.items() if kind not in self.own) < self.total:
+            following = self._next()
+            if following is None:
                 return
-            self._give(kind)
+            self._give(following)
 
     def _give(self, kind: Kind) -> None:
         self._taken[kind] += 1
@@ -115,7 +119,7 @@ class Slots:
         able = [
             kind
             for kind in Kind
-            if kind is not Kind.PLAY
+            if kind not in self.own
             and self._waiting[kind]
             and self._taken[kind] < self._limits.get(kind, self.total)
         ]

@@ -2,14 +2,16 @@
 
 A request is a row in the course's database, which is on the disk before it is acknowledged.  Its games are in
 the store of a competition of their own, which has no standings.  What is to be played follows from both: a
-server that was killed goes on with the games that are not stored.  Games have the lowest class of slots.
+server that was killed goes on with the games that are not stored.  Games have the lowest class of slots;
+those with a remote bot have slots and an engine of their own.
 
 Teams take turns: of each team one challenge is played at a time, one game after the other.  The
 versions are those of the moment of the request; time control and limits are the course's when the game
 begins.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ParamSpec
 
@@ -34,9 +36,11 @@ from tournaments.course.model import (
     VersionState,
 )
 from tournaments.database.base import StoreError
-from tournaments.engines.base import EngineError
+from tournaments.engines.base import Engine, EngineError
+from tournaments.engines.local import open_local_engine
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.server.bot_provider import CannotPlayError
+from tournaments.server.casual.games import HIGHEST_NICE, NICER_BY
 from tournaments.server.challenges.challenge_games import ChallengeGame, Score, games_of
 from tournaments.server.checks.qualifying import limits_of
 from tournaments.server.failures import wait_s
@@ -49,6 +53,8 @@ from tournaments.server.slots import Kind
 P = ParamSpec("P")
 
 SLUG, TITLE = "challenges", "Challenges"
+SCRATCH = "remote"
+"""Subdirectory of the scratch directory, for the pipes and sockets of games with remote bots."""
 MOST_TRIES = 5
 """Number of failures of the server in a row after which a challenge fails."""
 RECONNECT_S = 60.0
@@ -58,12 +64,13 @@ THE_SERVERS_FAULT = "The server could not play these games, and nobody lost by i
 
 
 class Challenges:
-    """Runner of challenges, for the tasks of one event loop."""
+    """Runner of challenges, for the tasks of one event loop; see ``open_challenges``."""
 
-    def __init__(self, context: ServiceContext, scratch: Path) -> None:
-        """``scratch`` is the directory of the engine's pipes."""
+    def __init__(self, context: ServiceContext, remote_engine: Engine, scratch: Path) -> None:
+        """``remote_engine`` plays the games with remote bots; ``scratch`` is the directory of its pipes."""
         self.remotes = RemoteBots()
         self._context = context
+        self._remote_engine = remote_engine
         self._scratch = scratch
         self._stores = Stores(context.database, context.metrics)
         self._scopes: dict[int, trio.CancelScope] = {}
@@ -309,7 +316,7 @@ class Challenges:
         """
         choice, name = side
         await self._connected(challenge.team_id, choice, name)
-        async with self._context.slots.taken(Kind.CASUAL):
+        async with self._context.slots.taken(Kind.REMOTE):
             # The wait for a slot may have been long: the bot may be gone, or be connected anew.
             bot = self._remote(challenge.team_id, choice)
             if bot is None:
@@ -317,7 +324,7 @@ class Challenges:
             both = {**players, index: bot.player(name)}
             job = await self._job(game, spec, (both[0], both[1]))
             try:
-                return await self._counted(bot.play, self._context.engine, job, index, self._scratch)
+                return await self._counted(bot.play, self._remote_engine, job, index, self._scratch)
             except RemoteBotLostError:
                 return None
 
@@ -368,3 +375,13 @@ class Challenges:
             if version is None or version.withdrawn or version.state is not VersionState.QUALIFIED:
                 raise CannotPlayError(competitor.name, "this version does not play any more", is_ours=False)
         return await self._context.bots.player(competitor, game)
+
+
+@asynccontextmanager
+async def open_challenges(context: ServiceContext, scratch: Path) -> AsyncIterator[Challenges]:
+    """Open the challenges of a service, which are played as long as ``run`` runs; the caller closes them."""
+    folder = scratch / SCRATCH
+    await trio.to_thread.run_sync(lambda: folder.mkdir(mode=0o700, parents=True, exist_ok=True))
+    nice = min(HIGHEST_NICE, context.config.nice + NICER_BY)
+    async with open_local_engine(folder, context.slots.own[Kind.REMOTE], nice=nice) as engine:
+        yield Challenges(context, engine, folder)

@@ -34,6 +34,7 @@ KINDS = {
     Kind.PRACTICE: "practice",
     Kind.CASUAL: "challenges",
     Kind.PLAY: "games of people",
+    Kind.REMOTE: "remote bots",
 }
 
 
