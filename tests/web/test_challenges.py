@@ -1,14 +1,24 @@
 """Challenges on the site: forms, lists, games that only both teams see, and the HTTP API."""
 
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import trio
 
+from tests.server.harness import until
 from tests.web.played_course import LOST_BY_FAULT, SECRET, Played, played_game
+from tests.web.site import DOMAIN, World
 from tournaments.course.model import Challenge, ChallengeState, Role
+from tournaments.database.base import StoreError
 from tournaments.results.store import Store
+from tournaments.web.api.remote import NOT_ADMITTED
+from tournaments.web.http import sse
 
 HERE = "/my/challenges"
+LIMIT_S = 30
 
 
 async def challenge(
@@ -212,3 +222,98 @@ async def test_scripts_challenge_with_the_api(played: Played) -> None:
         assert cancelled.json()["challenge"]["state"] == "cancelled"
         again = await client.post(f"/api/v1/challenges/{waiting['id']}/cancel", headers=headers)
         assert (again.status_code, "over already" in again.json()["error"]) == (400, True)
+
+
+# Connections of remote bots.
+
+
+class HomeSocket:
+    """The WebSocket of a bot at home, as an ASGI server sees it."""
+
+    def __init__(self) -> None:
+        self.received: list[dict[str, Any]] = []
+        """Messages of the server."""
+        self.closed: dict[str, Any] = {}
+        """The event with which the server has ended the connection."""
+        self.ended = trio.Event()
+        self._events, self._waiting = trio.open_memory_channel[dict[str, Any]](9)
+        self._events.send_nowait({"type": "websocket.connect"})
+        self._events.send_nowait({"type": "websocket.receive", "text": '{"type": "hello"}'})
+
+    async def receive(self) -> dict[str, Any]:
+        return await self._waiting.receive()
+
+    async def send(self, event: Any) -> None:
+        await trio.lowlevel.checkpoint()
+        if event["type"] == "websocket.send":
+            self.received.append(json.loads(event["text"]))
+        elif event["type"] == "websocket.close":
+            self.closed = event
+            self.ended.set()
+
+
+@asynccontextmanager
+async def connected(played: Played, name: str) -> AsyncIterator[HomeSocket]:
+    """Connect a remote bot of Team 1 during the block."""
+    home, token = HomeSocket(), played.world.token("student")
+    headers = [(b"host", DOMAIN.encode()), (b"authorization", f"Bearer {token}".encode())]
+    scope = {
+        "type": "websocket",
+        "path": "/api/v1/remote",
+        "query_string": f"name={name}".encode(),
+        "headers": headers,
+        "client": ("192.0.2.1", 1),
+        "subprotocols": [],
+    }
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(played.world.app, scope, home.receive, home.send)
+        yield home
+        nursery.cancel_scope.cancel()
+
+
+def revoke(world: World) -> None:
+    world.course.tokens.revoke_all(world.accounts["student"].id)
+
+
+def disable(world: World) -> None:
+    world.course.accounts.set_disabled(world.accounts["student"].id, True)
+
+
+def move(world: World) -> None:
+    world.course.accounts.move(world.accounts["student"].id, world.teams[1].id)
+
+
+@pytest.mark.parametrize("change", [revoke, disable, move])
+async def test_a_remote_bot_is_connected_as_long_as_its_account_may(
+    played: Played, monkeypatch: pytest.MonkeyPatch, change: Callable[[World], None]
+) -> None:
+    monkeypatch.setattr(sse, "RECHECK_S", 0.05)
+    remotes = played.service.challenges.remotes
+    async with connected(played, "home") as home:
+        await until(lambda: home.received or home.closed)
+        with trio.move_on_after(0.15):  # some checks that find the account unchanged
+            await home.ended.wait()
+        assert remotes.names(played.world.teams[0].id) == ["home"]
+        assert home.received[0]["type"] == "welcome"
+        change(played.world)
+        with trio.fail_after(LIMIT_S):
+            await home.ended.wait()
+    assert (home.closed["code"], home.closed["reason"]) == (1008, NOT_ADMITTED)
+    assert remotes.names(played.world.teams[0].id) == []
+
+
+async def test_a_remote_bot_stays_connected_while_the_database_is_away(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "RECHECK_S", 0.05)
+
+    def away(*_: Any) -> None:
+        failures.append(None)
+        raise StoreError("the database is away")
+
+    failures: list[None] = []
+    async with connected(played, "home") as home:
+        await until(lambda: home.received or home.closed)
+        monkeypatch.setattr(played.world.course.tokens, "find", away)
+        await until(lambda: len(failures) > 1 or home.closed)
+        assert not home.closed

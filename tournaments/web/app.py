@@ -116,8 +116,7 @@ class Application:
             context = RequestContext(site, await site.settings(), REMOTE_ROUTE, address)
             await auth.authenticate(socket, context)
             auth.check_access(socket, context)
-            assert context.user is not None
-            await remote.serve_remote_bot(socket, site, context.user)
+            await remote.serve_remote_bot(socket, context)
         except trio.Cancelled:
             raise
         except WebError as error:

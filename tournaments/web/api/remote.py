@@ -6,7 +6,7 @@ import trio
 from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from tournaments.course.model import Account
+from tournaments.database.base import StoreError
 from tournaments.server.remote.remote_bots import (
     FLOOD,
     LOST,
@@ -21,15 +21,18 @@ from tournaments.server.remote.remote_bots import (
     capabilities_of,
     message_of,
 )
+from tournaments.web.http import auth
 from tournaments.web.http.errors import Conflict, Forbidden, WebError
 from tournaments.web.http.rate_limits import Rate, RateLimit
-from tournaments.web.http.request_context import Site
+from tournaments.web.http.request_context import RequestContext
+from tournaments.web.http.sse import until_not_admitted
 
 PATH = "/api/v1/remote"
 HELLO_S = 10.0
 """Seconds for the first message."""
 SEND_S = 20.0
 """Seconds in which a bot's side must take a message."""
+NOT_ADMITTED = "the token of the remote bot is not valid any more, or its account has changed"
 POLICY, GOING_AWAY, TAKEN_OVER = 1008, 1001, 4001
 """Close codes: 1008 is for a message that is not accepted, 1001 for the end of the server (RFC 6455, 7.4.1);
 4001 is of Kalarena alone, for a connection that another one of the same name has replaced."""
@@ -45,19 +48,20 @@ async def refuse(socket: WebSocket, error: WebError) -> None:
     )
 
 
-async def serve_remote_bot(socket: WebSocket, site: Site, user: Account) -> None:
-    """Serve the connection of a remote bot until it ends.
+async def serve_remote_bot(socket: WebSocket, context: RequestContext) -> None:
+    """Serve the connection of a remote bot of a student who has a team, until it ends.
 
     Raises:
         WebError: The bot cannot be connected; nothing was sent.
 
     """
+    site, team_id = context.site, context.user.team_id if context.user is not None else None
     remotes: RemoteBots = site.service.challenges.remotes
-    if user.team_id is None:
+    if team_id is None:
         raise Forbidden("You are in no team yet: ask the lecturer.")
     name = socket.query_params.get("name", "")
     try:
-        remotes.check(user.team_id, name)
+        remotes.check(team_id, name)
     except RemoteBotError as error:
         raise Conflict(str(error)) from error
     await socket.accept()
@@ -67,13 +71,13 @@ async def serve_remote_bot(socket: WebSocket, site: Site, user: Account) -> None
     with trio.move_on_after(HELLO_S):
         hello = await _receive(socket)
         if hello is not None and (message := message_of(hello)) is not None and message["type"] == "hello":
-            bot = RemoteBot(user.team_id, name, capabilities_of(message), outgoing)
+            bot = RemoteBot(team_id, name, capabilities_of(message), outgoing)
     if bot is not None:
         try:
             with remotes.connected(bot):
                 settings = await site.settings()
                 bot.send("welcome", name=name, game=settings.game)
-                code, reason = await _serve(socket, site, bot, waiting)
+                code, reason = await _serve(socket, context, bot, waiting)
         except RemoteBotError as error:  # another one was connected meanwhile
             reason = str(error)
     with trio.move_on_after(SEND_S), contextlib.suppress(RuntimeError, WebSocketDisconnect):  # it has gone
@@ -81,19 +85,31 @@ async def serve_remote_bot(socket: WebSocket, site: Site, user: Account) -> None
 
 
 async def _serve(
-    socket: WebSocket, site: Site, bot: RemoteBot, waiting: trio.MemoryReceiveChannel[str]
+    socket: WebSocket, context: RequestContext, bot: RemoteBot, waiting: trio.MemoryReceiveChannel[str]
 ) -> tuple[int, str]:
     """Pass messages on until the connection ends; return the close code and the reason."""
     closing = False
 
     async def end_with_site() -> None:
         nonlocal closing
-        await site.closing.wait()
+        await context.site.closing.wait()
         closing = True
         bot.disconnect(LOST, forfeits=False)
 
+    async def is_admitted() -> bool:
+        try:
+            again = await auth.admitted_again(socket, context)
+        except StoreError:  # a failure of ours must not become a forfeit: the next check decides
+            return True
+        return again is not None and again.user is not None and again.user.team_id == bot.team_id
+
+    async def end_without_permission() -> None:
+        await until_not_admitted(is_admitted)
+        bot.disconnect(NOT_ADMITTED)
+
     async with trio.open_nursery() as nursery:
         nursery.start_soon(end_with_site)
+        nursery.start_soon(end_without_permission)
         nursery.start_soon(_send, socket, bot, waiting)
         nursery.start_soon(_read, socket, bot)
         await bot.lost.wait()

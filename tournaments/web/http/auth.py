@@ -6,7 +6,7 @@ from starlette.requests import HTTPConnection, Request
 
 from tournaments.course.model import Role
 from tournaments.course.people.credentials import digest_of
-from tournaments.web.http.errors import BadInput, Forbidden, NotSignedIn, StaleForm
+from tournaments.web.http.errors import BadInput, Forbidden, NotSignedIn, StaleForm, WebError
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.request_body import form_of
 from tournaments.web.http.request_context import RequestContext
@@ -22,8 +22,13 @@ BEARER = "bearer "
 BEARER_ASKED = {"WWW-Authenticate": "Bearer"}
 
 
-async def authenticate(request: HTTPConnection, context: RequestContext) -> None:
+async def authenticate(request: HTTPConnection, context: RequestContext, *, is_counted: bool = True) -> None:
     """Identify the account of a request by its session or API token.
+
+    Args:
+        request: The request.
+        context: The context, which gets the account.
+        is_counted: False for a check during a connection, which is no request for the rate limit of the API.
 
     Raises:
         NotSignedIn: An API token is not valid (any more).
@@ -33,7 +38,7 @@ async def authenticate(request: HTTPConnection, context: RequestContext) -> None
     if context.route.embedded:
         return
     if context.route.api:
-        await _recognize_token(request, context)
+        await _recognize_token(request, context, is_counted=is_counted)
         return
     cookies = context.site.cookies
     context.note = cookies.read(request.cookies, Cookie.NOTE)
@@ -47,7 +52,7 @@ async def authenticate(request: HTTPConnection, context: RequestContext) -> None
         context.session_secret = secret
 
 
-async def _recognize_token(request: HTTPConnection, context: RequestContext) -> None:
+async def _recognize_token(request: HTTPConnection, context: RequestContext, *, is_counted: bool) -> None:
     given = request.headers.get("authorization", "")
     secret = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else None
     # Each request is counted before the database is read: for the account of a token that was valid before,
@@ -56,12 +61,13 @@ async def _recognize_token(request: HTTPConnection, context: RequestContext) -> 
     limits, by_address = site.limits, address_key(context.address)
     digest = None if secret is None else digest_of(secret)
     account_id = limits.token_accounts.get(digest)
-    site.check_rate(limits.api, by_address if account_id is None else account_id, API_TOO_OFTEN)
+    if is_counted:
+        site.check_rate(limits.api, by_address if account_id is None else account_id, API_TOO_OFTEN)
     if secret is not None:
         context.user = await in_thread(site.course.tokens.find, secret, site.now())
         if context.user is None:
             limits.token_accounts.forget(digest)
-        elif account_id is None:
+        elif account_id is None and is_counted:
             limits.token_accounts.keep(digest, context.user.id)
             limits.api.give_back(by_address, site.now().timestamp())
             site.check_rate(limits.api, context.user.id, API_TOO_OFTEN)
@@ -109,6 +115,20 @@ def check_access(request: HTTPConnection, context: RequestContext) -> None:
         raise Forbidden("This page is for lecturers.")
     if access is Access.ADMIN and user.role is not Role.ADMIN:
         raise Forbidden("This page is for admins.")
+
+
+async def admitted_again(request: HTTPConnection, context: RequestContext) -> RequestContext | None:
+    """Return the context that a new request of this client would get; None if it would not be admitted.
+
+    It is for connections that last, whose account and permissions may change meanwhile.  Raises StoreError.
+    """
+    again = RequestContext(context.site, await context.site.settings(), context.route, context.address)
+    try:
+        await authenticate(request, again, is_counted=False)
+        check_access(request, again)
+    except WebError:
+        return None
+    return again
 
 
 async def check_form(request: Request, context: RequestContext) -> None:

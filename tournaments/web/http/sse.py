@@ -26,7 +26,7 @@ HEARTBEAT_S = 15.0
 """Seconds without events after which a comment is sent: proxies close a connection that is silent for a
 minute (nginx's default)."""
 RECHECK_S = 15.0
-"""Seconds between two checks that the viewer may still see a stream."""
+"""Seconds between two checks of the permission that a connection was opened with."""
 LIFE_S = 1800.0
 SEND_TIMEOUT_S = 30.0
 """Seconds without reading after which a client counts as gone."""
@@ -50,10 +50,10 @@ def viewer_of(request: Request) -> Viewer:
 async def _may_still_see(request: Request, context: RequestContext) -> bool:
     """Return True if a new request of the browser would be admitted, with the same account and visibility."""
     try:
-        again = RequestContext(context.site, await context.site.settings(), context.route, context.address)
-        await auth.authenticate(request, again)
-        auth.check_access(request, again)
-    except (WebError, StoreError):  # a viewer who cannot be identified does not go on reading
+        again = await auth.admitted_again(request, context)
+    except StoreError:  # a viewer who cannot be identified does not go on reading
+        return False
+    if again is None:
         return False
     before, now = (names.viewer_of(one.settings, one.user) for one in (context, again))
     return again.user == context.user and now == before
@@ -187,8 +187,13 @@ async def _end_when_closing(closing: trio.Event, scope: trio.CancelScope) -> Non
 
 
 async def _end_when_not_allowed(viewer: Viewer, scope: trio.CancelScope) -> None:
+    await until_not_admitted(viewer.may_still_see)
+    scope.cancel()
+
+
+async def until_not_admitted(is_admitted: Callable[[], Awaitable[bool]]) -> None:
+    """Check the permission of a connection every ``RECHECK_S``; return when it has ended."""
     while True:
         await trio.sleep(RECHECK_S)
-        if not await viewer.may_still_see():
-            scope.cancel()
+        if not await is_admitted():
             return
