@@ -303,6 +303,54 @@ async def test_a_remote_bot_that_thinks_keeps_no_check_and_no_tournament_waiting
                 assert (await ended(harness, made)).state is ChallengeState.FINISHED
 
 
+async def test_remote_bots_of_several_teams_may_have_names_that_are_alike(
+    tmp_path: Path, database: Database
+) -> None:
+    async with open_harness(tmp_path / "data", database=database) as harness:
+        harness.version("Team 1")
+        harness.version("Team 2")
+        names = [("Team 1", "my-bot"), ("Team 2", "My_Bot"), ("Team 2", "my-bot"), ("Team 1", "my_bot")]
+        async with challenging(harness) as challenges:
+            for team, name in names:
+                with connected(harness, challenges, name, team):
+                    over = await ended(harness, await ask(harness, challenges, team=team, remote=name))
+                assert (over.state, over.bot_name) == (ChallengeState.FINISHED, f"{name} (remote)")
+        assert [one.name for one in harness.course.competitions.competitors(1)] == [
+            "My_Bot (remote)",
+            "my-bot (remote)",
+            "my_bot (remote)",
+            "random:1",
+        ]
+
+
+async def test_remote_bots_that_an_older_version_has_entered_go_on_playing(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        async with challenging(harness) as challenges:
+            first = await ended(harness, await ask(harness, challenges))
+            earlier = harness.course.competitions.enter(
+                first.competition_id, "home (remote)", None, "remote:home"
+            )
+            with connected(harness, challenges, "home"), connected(harness, challenges, "HOME"):
+                for name in ("home", "HOME"):
+                    over = await ended(harness, await ask(harness, challenges, remote=name))
+                    assert over.state is ChallengeState.FINISHED
+        entered = harness.course.competitions.competitors(first.competition_id)
+        assert entered.count(earlier) == 1
+        assert len({one.name for one in entered}) == len(entered) == 4
+
+
+@pytest.mark.parametrize("name", ["TEAM 1", "Team-1", "Another"])
+async def test_a_version_plays_on_after_its_team_was_renamed(tmp_path: Path, name: str) -> None:
+    async with open_harness(tmp_path) as harness:
+        version = harness.version("Team 1")
+        async with challenging(harness) as challenges:
+            await ended(harness, await ask(harness, challenges))
+            harness.course.teams.rename(version.team_id, name)
+            again = await ended(harness, await ask(harness, challenges, team=name))
+        assert (again.state, again.bot_name) == (ChallengeState.FINISHED, "Team 1 v1")
+
+
 @pytest.mark.parametrize(
     ("opponent", "message"),
     [

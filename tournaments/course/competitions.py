@@ -45,6 +45,8 @@ _MAY_BECOME: dict[CompetitionState, tuple[CompetitionState, ...]] = {
     CompetitionState.DELETED: (),
 }
 """Next states besides the current one, which only changes the message."""
+REMOTE = "remote:"
+"""Prefix of the name of a remote bot in ``Competitor.reference``."""
 
 
 class Competitions:
@@ -142,13 +144,28 @@ class Competitions:
             same = (competitor.c.competition_id == competition_id) & (competitor.c.key == name_key(name))
             row = connection.execute(select(competitor).where(same)).one_or_none()
             if row is None:
-                values = {"name": name, "version_id": version_id, "reference": reference}
-                key = name_key(name)
-                connection.execute(
-                    insert(competitor).values(competition_id=competition_id, key=key, **values)
-                )
+                _enter(connection, entering, name_key(name))
             elif _competitor_of(row) != entering:
                 raise CourseError(f"in this competition the name {shown(row.name)} is somebody else's")
+        return entering
+
+    def enter_remote(self, competition_id: int, name: str, remote: str) -> Competitor:
+        """Enter remote bots of a name, which several teams may use.  Names that are alike do not matter.
+
+        A challenge has the team of its remote bot, and its games are for that team and lecturers alone.
+
+        Args:
+            competition_id: Id of a competition for challenges.
+            name: Name in the games.
+            remote: Name of the connection.
+        """
+        entering = Competitor(competition_id, name, None, f"{REMOTE}{remote}")
+        with self._transactions.writing() as connection:
+            self._existing(competition_id)
+            # Older rows have the key of ``enter``.  No such key has a colon.
+            same = (competitor.c.competition_id == competition_id) & (competitor.c.name == name)
+            if connection.execute(select(competitor).where(same)).first() is None:
+                _enter(connection, entering, f"{REMOTE}{remote}")
         return entering
 
     def competitors(self, competition_id: int) -> list[Competitor]:
@@ -173,6 +190,12 @@ class Competitions:
 def _change(connection: Connection, competition_id: int, **values: Any) -> Competition:
     statement = update(competition).where(competition.c.id == competition_id).values(**values)
     return _competition_of(connection.execute(statement.returning(competition)).one())
+
+
+def _enter(connection: Connection, entering: Competitor, key: str) -> None:
+    values = {"name": entering.name, "version_id": entering.version_id, "reference": entering.reference}
+    statement = insert(competitor).values(competition_id=entering.competition_id, key=key, **values)
+    connection.execute(statement)
 
 
 def _competition_of(row: Any) -> Competition:

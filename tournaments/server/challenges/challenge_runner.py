@@ -146,7 +146,9 @@ class Challenges:
         with course.act(now, by.id, "challenge.ask", pairs=pairs) as act:
             settings = course.settings.load()
             competition = self._competition(settings.game)
-            own, other = self._side(bot, team_id), self._side(opponent, team_id)
+            # A version keeps its first name here, also if its team is renamed.
+            entered = {one.version_id: one.name for one in course.competitions.competitors(competition.id)}
+            own, other = self._side(bot, team_id, entered), self._side(opponent, team_id, entered)
             if own.team_id != team_id or bot.reference is not None:
                 raise CourseError("Challenges are for a bot of your own team.")
             if own.name == other.name:
@@ -158,8 +160,10 @@ class Challenges:
             )
             for side in (own, other):
                 choice = side.choice
-                reference = f"remote:{choice.remote}" if choice.remote is not None else choice.reference
-                course.competitions.enter(competition.id, side.name, choice.version_id, reference)
+                if choice.remote is not None:
+                    course.competitions.enter_remote(competition.id, side.name, choice.remote)
+                else:
+                    course.competitions.enter(competition.id, side.name, choice.version_id, choice.reference)
             act.subject = f"challenge {challenge.id}"
             act.detail |= {"bot": own.name, "opponent": other.name}
             return challenge
@@ -177,8 +181,11 @@ class Challenges:
         made = competitions.add(slug, TITLE, CompetitionKind.CHALLENGE, {"game": game}, None, now)
         return competitions.set_state(made.id, CompetitionState.RUNNING, "", now)
 
-    def _side(self, choice: BotChoice, team_id: int) -> Side:
-        """Return a bot with its name and team.  Raises CourseError if it does not play."""
+    def _side(self, choice: BotChoice, team_id: int, entered: Mapping[int | None, str]) -> Side:
+        """Return a bot with its name and team.  Raises CourseError if it does not play.
+
+        ``entered`` maps the ids of versions to the names under which they were entered before.
+        """
         course = self._context.course
         if choice.reference is not None:
             return Side(choice, choice.reference, None)
@@ -192,7 +199,7 @@ class Challenges:
         team = course.teams.get(version.team_id)
         if team is None:
             raise CourseError("This team is no more.")
-        return Side(choice, f"{team.name} v{version.number}", team.id)
+        return Side(choice, entered.get(version.id) or f"{team.name} v{version.number}", team.id)
 
     # Games
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from referee.judge.results import GameRecord, Reason
+from tournaments.course.competitions import REMOTE
 from tournaments.course.model import Account, Challenge, Competition, CompetitionKind
 from tournaments.database.base import StoreError
 from tournaments.reporting.site.pages import ruling_text
@@ -144,7 +145,7 @@ def challenged_href(shown: ViewedCompetition, name: str) -> str | None:
         return None
     if entrant.team_id is not None:
         return None if shown.names.on else f"/bots/{entrant.team_id}"
-    is_player = entrant.reference is not None and not entrant.reference.startswith("remote:")
+    is_player = entrant.reference is not None and not entrant.reference.startswith(REMOTE)
     return f"/references/{quote(entrant.reference or '', safe='')}" if is_player else None
 
 
