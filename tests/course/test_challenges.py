@@ -152,7 +152,17 @@ def test_challenges_go_from_state_to_state_and_end_once(course: Course, asker: A
     assert challenges.get(made.id) == over
 
 
-def test_failed_challenges_and_those_of_other_days_do_not_count(course: Course, asker: Asker) -> None:
+@pytest.mark.parametrize(("games", "counted"), [(0, 0), (1, 1), (2, 1), (3, 2), (5, 3)])
+def test_the_pairs_that_a_failed_challenge_played_count(
+    course: Course, asker: Asker, games: int, counted: int
+) -> None:
+    failed = asker.ask(REFERENCE, 3)
+    course.challenges.count(failed.id, games // 2, games - games // 2, 0)
+    course.challenges.end(failed.id, ChallengeState.FAILED, NOW, "the remote bot is not connected any more")
+    assert course.challenges.usage(asker.team_id, Settings(), NOW) == Usage(counted, 0)
+
+
+def test_unplayed_challenges_and_those_of_other_days_do_not_count(course: Course, asker: Asker) -> None:
     limit = {"challenge_pairs_per_day": 3}
     first = asker.ask(REFERENCE, 2, **limit)
     with pytest.raises(CourseError, match="1 of yours are left"):

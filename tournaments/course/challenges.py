@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, case, func, insert, select, update
 
 from tournaments.course.model import BotChoice, Challenge, ChallengeState, CourseError
 from tournaments.course.schema import challenge, challenge_consent
@@ -25,7 +25,7 @@ class Usage:
     """A team's use of its quota."""
 
     pairs_today: int
-    """Pairs of games in the challenges of this day, except those that failed."""
+    """Pairs of games in the challenges of this day; of one that failed, those with a game that was played."""
     open: int
     """Number of challenges that are not over."""
 
@@ -167,10 +167,12 @@ class Challenges:
     def usage(self, team_id: int, settings: Settings, now: datetime) -> Usage:
         """Return a team's use of its quota."""
         own = challenge.c.team_id == team_id
-        today = (challenge.c.asked_at >= day_of(settings, now)[0]) & (
-            challenge.c.state != ChallengeState.FAILED.value
-        )
-        pairs = select(func.coalesce(func.sum(challenge.c.pairs), 0)).where(own, today)
+        today = challenge.c.asked_at >= day_of(settings, now)[0]
+        games = challenge.c.wins + challenge.c.draws + challenge.c.losses
+        has_failed = challenge.c.state == ChallengeState.FAILED.value
+        # Whoever makes a challenge fail before its last game would otherwise play without a limit.
+        counted = case((has_failed, (games + 1) // 2), else_=challenge.c.pairs)
+        pairs = select(func.coalesce(func.sum(counted), 0)).where(own, today)
         unfinished = select(func.count()).select_from(challenge).where(own, _is_unfinished())
         with self._transactions.reading() as connection:
             return Usage(
