@@ -317,6 +317,38 @@ async def test_messages_that_are_not_accepted(lasting: ServedCourse) -> None:
         assert (await client.get("/health")).status_code == 200
 
 
+async def test_a_bot_at_home_that_is_early_and_gives_odd_reasons(lasting: ServedCourse) -> None:
+    """A line comes before the opponent has started, and a reason has half of a character and NUL."""
+    student = lasting.student()
+    answers = [{"type": "line", "line": "MOVE;99"}, {"type": "forfeit", "why": "half: \ud800, none: \0"}]
+    keys, details = list[str](), list[str]()
+    async with open_websocket(lasting.url, "/api/v1/remote?name=odd", student.token) as socket:
+        await socket.send(HELLO)
+        await socket.receive()
+        async with httpx2.AsyncClient(base_url=lasting.url) as client:
+            asked = await client.post(
+                "/api/v1/challenges",
+                json={"opponent": "random:1", "bot": "odd"},
+                headers={"Authorization": f"Bearer {student.token}"},
+            )
+        assert asked.status_code == 201, asked.text
+        with trio.fail_after(LIMIT_S):
+            while len(details) < len(answers):
+                message = json.loads(await socket.receive())
+                if message["type"] == "game":
+                    await socket.send(json.dumps({**answers[len(keys)], "key": message["key"]}))
+                    keys.append(message["key"])
+                elif message["type"] in ("over", "failed"):
+                    details.append(message["detail"])
+        await until(lambda: keys[1] in records(lasting))
+    assert "MOVE;99" in details[0]
+    with Store(database_of(lasting.data).competition("challenges"), read_only=True) as store:
+        assert "half: ?, none: " in store.record(keys[1]).result.note
+    with lasting.client(student) as browser:
+        for key in keys:
+            assert browser.get(f"/competitions/challenges/games/{key}").status_code == 200
+
+
 async def test_the_newest_connection_of_a_name_stays(lasting: ServedCourse) -> None:
     student = lasting.student()
     path = "/api/v1/remote?name=twice"
