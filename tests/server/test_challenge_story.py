@@ -21,14 +21,14 @@ from tests.server.served_course import ServedCourse, Student, served_course
 from tests.server.server_process import served
 from tests.support.builders import KALARENA, kalarena, one_object
 from tests.support.confinement import needs_sandbox
-from tests.support.databases import database_of
+from tests.support.databases import database_of, server_file_of
 from tournaments.cli.remote.websocket import (
     ConnectionLostError,
     RefusedError,
     WebSocketClient,
     open_websocket,
 )
-from tournaments.course.model import ChallengeState, Version
+from tournaments.course.model import ChallengeState, Version, VersionState
 from tournaments.results.store import Store
 from tournaments.server.remote.remote_bots import (
     MESSAGES_AT_ONCE,
@@ -37,6 +37,7 @@ from tournaments.server.remote.remote_bots import (
     REPLACED,
     remote_control,
 )
+from tournaments.web.server_config import SERVER_FILE
 
 pytestmark = pytest.mark.slow
 
@@ -244,6 +245,22 @@ def test_a_remote_bot_that_goes_forfeits(
             headers={"Authorization": f"Bearer {student.token}"},
         )
         assert cancel.json()["challenge"]["losses"] == 1
+
+
+def test_a_check_does_not_wait_for_a_remote_bot_that_thinks(tmp_path: Path) -> None:
+    """The server has one slot, and the remote bot never moves."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / SERVER_FILE).write_text("\n".join([server_file_of(data), "places = 1"]))
+    options = {"game": GAME, "move_s": 60.0, "sandbox_mode": "off", "references": ["random:1"]}
+    with served_course(data, **options) as course:
+        student = course.student()
+        with at_home(course, student, bot_at(tmp_path / "mybot", SILENT), "slow", tmp_path) as slow:
+            run(course, student, "challenge", "random:1", "--bot", "slow", "--no-wait", cwd=tmp_path)
+            key = slow.until("begins: ").split()[1]
+            version = qualified(course, student, tmp_path)
+            assert version.state is VersionState.QUALIFIED
+            assert key not in records(course), "the game goes on"
 
 
 def recorded(course: ServedCourse, key: str) -> GameRecord:
