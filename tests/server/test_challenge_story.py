@@ -350,13 +350,15 @@ async def test_a_bot_at_home_that_is_early_and_gives_odd_reasons(lasting: Served
             )
         assert asked.status_code == 201, asked.text
         with trio.fail_after(LIMIT_S):
-            while len(details) < len(answers):
+            while True:
                 message = json.loads(await socket.receive())
                 if message["type"] == "game":
                     await socket.send(json.dumps({**answers[len(keys)], "key": message["key"]}))
                     keys.append(message["key"])
                 elif message["type"] in ("over", "failed"):
                     details.append(message["detail"])
+                    if len(details) == len(answers):
+                        break
         await until(lambda: keys[1] in records(lasting))
     assert "MOVE;99" in details[0]
     with Store(database_of(lasting.data).competition("challenges"), read_only=True) as store:

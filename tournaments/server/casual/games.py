@@ -65,7 +65,7 @@ class CasualGames:
     async def run(self) -> None:
         """Run the bots of all games, until cancelled."""
         async with trio.open_nursery() as nursery:
-            await nursery.start(self._sessions.run)
+            await nursery.start(self._sessions.run_sessions)
             for table in self._tables.values():
                 if table.watchers:  # its session may have ended with an earlier run
                     self._sessions.begin(table)

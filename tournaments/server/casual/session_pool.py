@@ -47,7 +47,7 @@ OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError, 
 
 
 class SessionPool:
-    """Sessions of all tables; they begin as long as ``run`` runs."""
+    """Sessions of all tables; they begin as long as ``run_sessions`` runs."""
 
     def __init__(
         self, context: ServiceContext, engine: LocalEngine, scratch: Path, changes: TableChanges
@@ -59,7 +59,7 @@ class SessionPool:
         self._room = trio.CapacityLimiter(engine.concurrency)
         self._is_preparing = False
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run_sessions(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the sessions, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
