@@ -23,6 +23,8 @@ CHAIN = ("chain", "number", "it is only added to")
 GAME = ("game", "key", "a game that was kept is never changed")
 SHARED = ("shared_part", "number", "it is only added to")
 DIGESTS = ("content", "digest")
+RECORD, RECORD_BEFORE = "the whole record, see results/packing.py", "the whole record: msgpack, deflated"
+"""Comments of the column ``record``, which PostgreSQL keeps."""
 CHUNK = 1000
 """Rows at a time."""
 
@@ -43,6 +45,7 @@ def upgrade() -> None:
     forbid_changes(connection, *SHARED)
     allow_changes(connection, "chain")
     if connection.dialect.name == "postgresql":
+        op.alter_column("game", "record", comment=RECORD, existing_type=sa.LargeBinary)
         for name in DIGESTS:
             # A text that is no digest was put there by hand: as another digest it is found by ``verify``.
             connection.exec_driver_sql(
@@ -103,6 +106,7 @@ def downgrade() -> None:
     op.drop_table("shared_part")
     allow_changes(connection, "chain")
     if connection.dialect.name == "postgresql":
+        op.alter_column("game", "record", comment=RECORD_BEFORE, existing_type=sa.LargeBinary)
         for name in DIGESTS:
             connection.exec_driver_sql(
                 f"ALTER TABLE chain ALTER COLUMN {name} TYPE varchar(64) USING encode({name}, 'hex')"
