@@ -99,14 +99,14 @@ set -e
 mount -t tmpfs -o size="$1" none "$2"
 cd "$2"
 set +e
-"$3" tournament run "$4" --out out --concurrency 2 >first.out 2>first.err
+"$3" tournament run "$4" --out out --concurrency 2 >/dev/null 2>../first.err
 echo "first $?"
-cat first.err
+cat ../first.err
 "$5" -c "$6"
 mount -o remount,size=64m none "$2"
-"$3" tournament run "$4" --out out --concurrency 2 >second.out 2>second.err
+"$3" tournament run "$4" --out out --concurrency 2 >/dev/null 2>../second.err
 echo "second $?"
-cat second.err
+cat ../second.err
 "$3" tournament table out --format csv
 """
 
