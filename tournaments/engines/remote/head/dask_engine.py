@@ -171,21 +171,34 @@ async def open_dask_engine(
 
 
 async def _connect(scheduler: str, security: Security | None) -> Client:
+    client = None
     try:
-        return await Client(
+        client = Client(
             scheduler,
             security=security,
             asynchronous=True,
             set_as_default=False,
             timeout=CONNECT_LIMIT_S,
         )
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        return await client
+    except BaseException as error:
+        if client is not None:
+            await _disconnect(client)
+        if not isinstance(error, (OSError, ValueError, TypeError, RuntimeError)):
+            raise
         raise SchedulerLostError(f"the scheduler at {scheduler} cannot be reached: {error}") from error
 
 
 async def _disconnect(client: Client) -> None:
-    with contextlib.suppress(OSError, TimeoutError):  # one whose scheduler is gone
-        await client.close()
+    """Close a client, also one that never connected, or whose scheduler is gone.
+
+    A client that is left open closes itself when it is collected, when its event loop may have ended.
+    """
+    try:
+        with contextlib.suppress(OSError, TimeoutError):
+            await client.close()
+    finally:
+        client.status = "closed"
 
 
 async def _repeat(function: Callable[[], Awaitable[None]]) -> None:
