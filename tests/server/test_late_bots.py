@@ -225,6 +225,7 @@ async def test_a_bot_that_joined_by_the_command_line_is_named(tmp_path: Path) ->
 # Cancelled and deleted tournaments
 
 
+@pytest.mark.slow
 async def test_a_cancelled_tournament_is_resumed_with_real_games(tmp_path: Path) -> None:
     async with open_harness(tmp_path, real_games=True) as harness, running(harness, 0.0) as tournaments:
         cup = await create(tournaments, rounds=4)
