@@ -181,24 +181,24 @@ async def _connect(scheduler: str, security: Security | None) -> Client:
             timeout=CONNECT_LIMIT_S,
         )
         return await client
-    except BaseException as error:
-        if client is not None:
-            await _disconnect(client)
-        if not isinstance(error, (OSError, ValueError, TypeError, RuntimeError)):
-            raise
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise SchedulerLostError(f"the scheduler at {scheduler} cannot be reached: {error}") from error
+    finally:
+        if client is not None and client.status != "running":
+            _give_up(client)
 
 
 async def _disconnect(client: Client) -> None:
-    """Close a client, also one that never connected, or whose scheduler is gone.
-
-    A client that is left open closes itself when it is collected, when its event loop may have ended.
-    """
     try:
-        with contextlib.suppress(OSError, TimeoutError):
+        with contextlib.suppress(OSError, TimeoutError):  # one whose scheduler is gone
             await client.close()
     finally:
-        client.status = "closed"
+        _give_up(client)
+
+
+def _give_up(client: Client) -> None:
+    """Keep a client from closing itself when it is collected: its event loop may have ended then."""
+    client.status = "closed"
 
 
 async def _repeat(function: Callable[[], Awaitable[None]]) -> None:
