@@ -1,9 +1,11 @@
 """Games on the workers of Dask: the contract, lost processes, pairs, bots that are sent.  Real processes."""
 
+import gc
 import os
 import pickle
 import re
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -308,3 +310,21 @@ async def test_a_scheduler_cannot_be_reached_without_its_credentials(
         async with dask_engine.open_dask_engine(cluster.address.replace("tls://", "tcp://"), "plain"):
             pass
     assert loop_threads() == []
+
+
+@pytest.mark.filterwarnings("error")
+async def test_an_engine_that_is_cancelled_while_it_connects_leaves_nothing_to_be_collected() -> None:
+    """Dask's client would close itself when it is collected, by a coroutine that no loop runs any more."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        with trio.move_on_after(0.5) as waiting:
+            async with dask_engine.open_dask_engine(f"tcp://127.0.0.1:{silent.getsockname()[1]}", "silent"):
+                pass
+        assert waiting.cancelled_caught
+    assert loop_threads() == []
+    unraisable: list[object] = []
+    hook, sys.unraisablehook = sys.unraisablehook, unraisable.append
+    try:
+        gc.collect()
+    finally:
+        sys.unraisablehook = hook
+    assert unraisable == []
