@@ -156,7 +156,7 @@ class Match(Generic[S, M]):
             control: The time control.
             names: The players' names, for verdicts.
             opening: Steps that are announced before the first turn.
-            timed: Whether each bot is sent TIME lines.
+            timed: True for each bot that is sent TIME lines.
             wire_bytes: Bytes that a bot may send in all before it is flooding.
             limits: The limits that a verdict mentions.
             judge: The version of the rules, see ``results.JUDGE``.

@@ -147,7 +147,7 @@ async def test_a_wait_that_other_programs_caused_is_the_hosts_fault(tmp_path: Pa
 
 
 async def test_sessions_of_its_own_give_a_bot_no_more_of_the_processors(tmp_path: Path) -> None:
-    """Where each session has its share, 60 sessions would have 60."""
+    """If the kernel gave each session a share, 60 sessions would have 60 shares."""
     if not AUTOGROUP.exists() or AUTOGROUP.read_text().strip() == "0":
         pytest.skip("sessions are not grouped here")
     records = await played_against(thinker("starver", CROWD, "--sessions"), tmp_path, games=GAMES // 2)

@@ -1,4 +1,4 @@
-"""What the records of several games have in common: stored once, by any process, and part of the chain."""
+"""Shared parts of records: stored once, by any process, and part of the chain."""
 
 from dataclasses import replace
 

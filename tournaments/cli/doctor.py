@@ -121,7 +121,7 @@ class Health:
     """State of the server's database; empty without a data directory."""
     database_works: bool = True
     mail: str = ""
-    """Whether the server sends mail, and what waits; empty without a data directory."""
+    """State of the server's mails: off, or the number that waits; empty without a data directory."""
 
 
 def examine(found: Probe | None = None) -> Health:

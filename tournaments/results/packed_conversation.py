@@ -12,6 +12,7 @@ Only games of the catalog have a script: the rules of another distribution's gam
 record is read.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ class ScriptSettings:
     """Spec text of the rules."""
     opening: str
     timed: tuple[bool, bool]
-    """Whether each bot is sent TIME lines."""
+    """True for each bot that is sent TIME lines."""
     controls: tuple[TimeControl, TimeControl]
     """Time control of each player."""
 
@@ -176,7 +177,7 @@ class Texts(NamedTuple):
     where one of them does not follow from the others and from the lines."""
 
 
-class _Conversation:
+class _Conversation(ABC):
     """The state that is the same when a conversation is packed and when it is unpacked."""
 
     def __init__(self, settings: ScriptSettings, moves: int) -> None:
@@ -192,7 +193,7 @@ class _Conversation:
         self.replies = (Frequencies(), Frequencies())
         """Times of each player's replies."""
         self.presence = Frequencies()
-        """Whether turns have counters: 0 or 1."""
+        """Flags of turns: 1 for a turn with counters, otherwise 0."""
         self.others = Frequencies()
         self.counters = tuple((Frequencies(), Frequencies(), Frequencies()) for _ in range(2))
         self.after_reply = True
@@ -221,9 +222,9 @@ class _Conversation:
             self.script.announce(self.move(*played, wall_us))
             self.played += 1
 
+    @abstractmethod
     def move(self, player: int, text: str, wall_us: int) -> int:
         """Code the times of a move; return its charged time."""
-        raise NotImplementedError
 
     def line(self, line: Line, *, is_expected: bool) -> None:
         """Follow a line whose time was coded."""
