@@ -48,8 +48,7 @@ def encode(message: RefereeMessage | BotMessage) -> str:
     Raises LocalProtocolError if a field contains characters that the reader would take for a separator.
     """
     if isinstance(message, Change):
-        move, board, following = message
-        return _change_of(move, board) + following  # a StrEnum is a str
+        return change_prefix(message.move, message.board) + message.next  # a StrEnum is a str
     match message:
         case Move(move):
             line = f"{_MOVE};{_field(move)}"
@@ -64,9 +63,11 @@ def encode(message: RefereeMessage | BotMessage) -> str:
     return line
 
 
-@lru_cache(maxsize=4)  # each move needs two of these lines, which differ only in their last field
-def _change_of(move: str, board: str) -> str:
-    """Return a CHANGE line without its last field, which is always valid.  Raises LocalProtocolError."""
+def change_prefix(move: str, board: str) -> str:
+    """Return a CHANGE line without its last field, in which the lines to both bots differ.
+
+    Raises LocalProtocolError if a field cannot be parsed again.
+    """
     line = f"CHANGE;{move};{board};"
     if line.count(";") != 3 or not _is_plain(line) or not (move and board):
         raise LocalProtocolError(

@@ -12,7 +12,7 @@ does.
 
 from enum import StrEnum
 
-from protocol.codec import decode_bot_line, encode
+from protocol.codec import change_prefix, decode_bot_line, encode
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.messages import BotMessage, Change, End, Move, Next, RefereeMessage, Start, Time
 
@@ -92,15 +92,26 @@ class Session:
     def send(self, message: RefereeMessage) -> str:
         """Return the line of a message to the bot.  Raises LocalProtocolError if it may not be sent now."""
         if isinstance(message, Change):
-            signal = _CHANGE_SIGNAL[message.next]
-        else:
-            signal = self._start if isinstance(message, Start) else _OTHER_SIGNAL[type(message)]
+            return self.send_change(change_prefix(message.move, message.board), message.next)
+        line = encode(message)
+        self._follow(self._start if isinstance(message, Start) else _OTHER_SIGNAL[type(message)])
+        return line
+
+    def send_change(self, prefix: str, following: Next) -> str:
+        """Return the line of a CHANGE to the bot, as ``send`` does.
+
+        Args:
+            prefix: The line without its last field, from ``codec.change_prefix``.
+            following: The last field.
+        """
+        self._follow(_CHANGE_SIGNAL[following])
+        return prefix + following  # a StrEnum is a str
+
+    def _follow(self, signal: Signal) -> None:
         following = TABLE[self.phase].get(signal)
         if following is None:
             raise LocalProtocolError(f"{signal} cannot be sent while the bot is {self.phase}")
-        line = encode(message)
         self.phase = following
-        return line
 
     def receive(self, line: str) -> BotMessage:
         """Parse a line of the bot.  Raises RemoteProtocolError if it is malformed or not allowed now."""

@@ -75,6 +75,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 # Names of the module are found faster than members of an enumeration, and ``apply`` is called most.
 _OPENING, _REPEATING, _REPLY, _PLAY, _OVER = Phase
 _EITHER = EndRule.EITHER
+_FIRST, _SECOND = Side
 
 
 class _Texts(dict[int, str]):
@@ -130,7 +131,7 @@ class Kalah:
 
     def to_move(self, state: KalahState) -> Side:
         """Return the player in the seat that is to move."""
-        return Side.SECOND if state.seat ^ state.swapped else Side.FIRST
+        return _SECOND if state.seat ^ state.swapped else _FIRST
 
     def seats(self, state: KalahState) -> tuple[str, str]:
         """Return South and North, exchanged after a swap."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Generic, Protocol
 
+from protocol.codec import change_prefix
 from protocol.messages import (
     OPENING_WORD,
-    BotMessage,
     Change,
     End,
     Next,
@@ -57,17 +57,15 @@ class Conversations(Generic[S, M]):
         self._clock = clock
         self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
 
-    def receive(self, player: int, line: str) -> BotMessage:
-        """Return the message in a player's line.  Raises RemoteProtocolError."""
-        return self._sessions[player].receive(line)
-
-    def move_of(self, message: BotMessage, state: S) -> M:
-        """Return the move of a message.
+    def receive(self, player: int, line: str, state: S) -> M:
+        """Return the move in a player's line.
 
         Raises:
+            RemoteProtocolError: The line is no message that the player may send now.
             InvalidMoveError: The game has no such move.
             IllegalMoveError: The game has no swap.
         """
+        message = self._sessions[player].receive(line)
         swap = self._game.swap
         if isinstance(message, Swap):
             if swap is None:
@@ -81,7 +79,8 @@ class Conversations(Generic[S, M]):
     def start(self, player: int, seat: str) -> list[Send]:
         """Return the START line of a player."""
         sends: list[Send] = []
-        if player == Side.FIRST and not self._opening:  # this line gives the first turn
+        gives_turn = player == Side.FIRST and not self._opening
+        if gives_turn and self._timed[player]:
             self._add_time(sends, player)
         sends.append(self._send(player, Start(seat)))
         return sends
@@ -97,11 +96,15 @@ class Conversations(Generic[S, M]):
 
     def announce_move(self, text: str, state: S, *, but: int | None = None) -> list[Send]:
         """Announce a move after which the game goes on to both players, or to all ``but`` one."""
-        board = self._game.board_text(state)
+        prefix = change_prefix(text, self._game.board_text(state))
         player: int = self._game.to_move(state)
-        sends = [] if but is not None else [self._send(1 - player, Change(text, board, Next.OPPONENT))]
-        self._add_time(sends, player)
-        sends.append(self._send(player, Change(text, board, Next.YOU)))
+        other = 1 - player
+        sends = []
+        if but is None:
+            sends.append(Send(other, self._sessions[other].send_change(prefix, Next.OPPONENT)))
+        if self._timed[player]:
+            self._add_time(sends, player)
+        sends.append(Send(player, self._sessions[player].send_change(prefix, Next.YOU)))
         return sends
 
     def announce_last_move(self, text: str, state: S) -> list[Send]:
@@ -115,10 +118,9 @@ class Conversations(Generic[S, M]):
         return [self._send(player, End()) for player in players]
 
     def _add_time(self, sends: list[Send], player: int) -> None:
-        """Add a TIME line for a player that is about to receive its turn, if it takes such lines."""
-        if self._timed[player]:
-            clocks_ms = self._clock.shown_ms
-            sends.append(self._send(player, Time(clocks_ms[player], clocks_ms[1 - player])))
+        """Add a TIME line for a player that is about to receive its turn, and takes such lines."""
+        clocks_ms = self._clock.shown_ms
+        sends.append(self._send(player, Time(clocks_ms[player], clocks_ms[1 - player])))
 
     def _send(self, player: int, message: RefereeMessage) -> Send:
         return Send(player, self._sessions[player].send(message))

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
 from protocol.errors import ProtocolError, RemoteProtocolError
-from protocol.messages import Swap
+from protocol.messages import SWAP_WORD
 from referee.errors import RefereeError
 from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
 from referee.games.catalog import parse_game
@@ -346,11 +346,10 @@ class Match(Generic[S, M]):
         """Process a line that the bot on turn completed in time: a move, or a fault."""
         game, state = self.game, self.state
         try:
-            message = self._conversations.receive(player, line)
-            move = self._conversations.move_of(message, state)
+            move = self._conversations.receive(player, line, state)
             following = game.apply(state, move)
         except IllegalMoveError as error:
-            reason = Reason.PROTOCOL if isinstance(message, Swap) else Reason.ILLEGAL
+            reason = Reason.PROTOCOL if line == SWAP_WORD else Reason.ILLEGAL
             return self._lose(player, reason, error.fault, verdict_text.refused(line, error.message))
         except (RemoteProtocolError, InvalidMoveError) as error:
             detail = verdict_text.refused(line, error.message)
@@ -367,9 +366,9 @@ class Match(Generic[S, M]):
             self._clock.record_correction()
         self.state = following
         self.on_turn = None
-        if isinstance(message, Swap):
+        if is_swap := line == SWAP_WORD:
             self.seats = game.seats(following)
-        return self._announce(player, text, swapped=isinstance(message, Swap))
+        return self._announce(player, text, swapped=is_swap)
 
     def _announce(self, mover: int, text: str, *, swapped: bool) -> list[Send]:
         """Announce a move to the bots; the player that is on turn next receives it last."""

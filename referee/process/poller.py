@@ -92,27 +92,28 @@ class Poller:
 
         In a loop that is shared this does not wait at all.
         """
+        if not self._owns_loop:
+            return self.poll_once()
         poll = self._selector.poll
-        for _ in range(YIELDS if self._owns_loop else 0):
+        for _ in range(YIELDS):
             found = poll(0.0)
             if found:
                 break
             os.sched_yield()
         else:
-            found = poll(BRIEF_WAIT_S if self._owns_loop else 0.0)
-        return self._tags_of(found)
+            found = poll(BRIEF_WAIT_S)
+        self._polls += 1
+        tags = self._tags
+        return [tags[descriptor] for descriptor, _ in found]
 
     def poll_once(self) -> list[tuple[int, str]]:
         """Return the tags of descriptors that are readable now, without a wait or a yield of the CPU."""
-        return self._tags_of(self._selector.poll(0.0))
-
-    def _tags_of(self, found: list[tuple[int, int]]) -> list[tuple[int, str]]:
+        found = self._selector.poll(0.0)
         if self._owns_loop:
             self._polls += 1
         elif found:  # else the caller waits, and other tasks run
             self._polls = POLLS_PER_CHECKPOINT
-        tags = self._tags
-        return [tags[descriptor] for descriptor, _ in found]
+        return [self._tags[descriptor] for descriptor, _ in found]
 
     @property
     def is_checkpoint_due(self) -> bool:

@@ -389,9 +389,10 @@ class TurnTimer:
         """Continue suspended bots, and give both their shares of the processors, so that they can end."""
         for player in (0, 1):
             self._resume(player)
-        for bot in self._bots:
-            if bot.tree is not None:
-                bot.tree.set_on_turn(on_turn=True)
+        if self._has_measured:  # else no shares were changed; to find the processes would take 0.1 ms
+            for bot in self._bots:
+                if bot.tree is not None:
+                    bot.tree.set_on_turn(on_turn=True)
 
     def close(self) -> None:
         """Close the descriptors."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from protocol.codec import encode
 from protocol.errors import ProtocolError
-from protocol.messages import SWAP_WORD, Move, Swap
+from protocol.messages import SWAP_WORD, Move
 from referee.games.base import MoveError, Side
 from referee.games.catalog import find_game, parse_game
 from referee.games.opening import OpeningError, parse_opening
@@ -137,12 +137,11 @@ class Script:
         assert player is not None
         self.on_turn = None
         try:
-            message = talk.receive(player, line)
-            move = talk.move_of(message, self._state)
+            move = talk.receive(player, line, self._state)
             following = rules.apply(self._state, move)
         except (ProtocolError, MoveError):
             return None
-        self._played = player, rules.format_move(self._state, move), isinstance(message, Swap)
+        self._played = player, rules.format_move(self._state, move), line == SWAP_WORD
         self._state, self._legal = following, None
         return self._played[:2]
 
