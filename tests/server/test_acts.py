@@ -104,7 +104,7 @@ async def test_rejudging(database: Database, tmp_path: Path) -> None:
         one = await cup(harness, tournaments)
         with fault_before(1), pytest.raises(InjectedError):
             await tournaments.rejudge(one.id, by)
-        assert tournaments.rejudging(one.id) is None
+        assert tournaments.rejudgings.get(one.id) is None
         await tournaments.rejudge(one.id, by)
         (entry,) = harness.course.journal.entries(1)
         assert (entry.action, entry.account_id) == ("tournament.rejudge", by.id)

@@ -37,7 +37,7 @@ async def played(harness: Harness, tournaments: TournamentManager) -> Competitio
 
 async def rejudged(tournaments: TournamentManager, competition_id: int) -> Rejudging:
     progress = await tournaments.rejudge(competition_id)
-    assert tournaments.rejudging(competition_id) is progress
+    assert tournaments.rejudgings.get(competition_id) is progress
     await until(lambda: progress.over)
     return progress
 
@@ -53,7 +53,7 @@ def change(data: Path, key: str, column: str, value: object) -> None:
 async def test_the_games_of_a_tournament_and_of_a_ladder(tmp_path: Path) -> None:
     async with open_harness(tmp_path, real_games=True) as harness, running(harness) as tournaments:
         competition = await played(harness, tournaments)
-        assert tournaments.rejudging(competition.id) is None
+        assert tournaments.rejudgings.get(competition.id) is None
         good = await rejudged(tournaments, competition.id)
         assert (good.total, good.done, good.wrong, good.differences, good.failure) == (6, 6, 0, [], "")
 
@@ -90,7 +90,7 @@ async def test_a_rejudging_is_begun_once_and_can_be_stopped(
         competition = await played(harness, tournaments)
         progress = await tournaments.rejudge(competition.id)
         assert await tournaments.rejudge(competition.id) is progress
-        tournaments.stop_rejudging(competition.id)
+        tournaments.rejudgings.stop(competition.id)
         await until(lambda: progress.over)
         assert progress.failure == "it was stopped"
         assert progress.done < 6

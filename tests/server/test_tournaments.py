@@ -30,8 +30,8 @@ from tournaments.results.journal import Action
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store
 from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES, open_run
-from tournaments.server.competitions.tournament_manager import TournamentManager, free_slug
-from tournaments.server.competitions.tournament_spec import TournamentSpecError
+from tournaments.server.competitions.tournament_manager import TournamentManager
+from tournaments.server.competitions.tournament_spec import TournamentSpecError, free_slug
 
 CREATED, RUNNING, PAUSED = CompetitionState.CREATED, CompetitionState.RUNNING, CompetitionState.PAUSED
 FINISHED, FAILED = CompetitionState.FINISHED, CompetitionState.FAILED

@@ -52,6 +52,7 @@ from tournaments.server.challenges.challenge_runner import Challenges
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.competitions.entrants import Candidate
 from tournaments.server.competitions.late_entrants import joining
+from tournaments.server.competitions.rejudge_job import Rejudgings
 from tournaments.server.failures import Failures
 from tournaments.server.live_hub import Hub
 from tournaments.server.metrics import Metrics
@@ -132,6 +133,8 @@ class PlayedTournaments:
     course: Course = field(init=False)
     requests: list[tuple[str, int]] = field(default_factory=list)
     """The actions of lecturers, in their order."""
+    rejudgings: Rejudgings = field(default_factory=Rejudgings)
+    """No games are judged again."""
     _summaries: dict[int, tuple[tuple[int, int], TournamentResults]] = field(default_factory=dict)
 
     async def summary(self, competition_id: int, *, wait: bool = False) -> TournamentResults:
@@ -164,9 +167,6 @@ class PlayedTournaments:
             with Store(self.challenges[competition_id]) as store:
                 return store.record(key)
         return self.stores[competition_id].record(key)
-
-    def rejudging(self, competition_id: int) -> None:
-        """Return that no games are being judged again."""
 
     async def rejudge(self, competition_id: int, by: Account) -> None:
         self._control("rejudge", competition_id, by)

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+import trio
 import trio_parallel
 
 from tournaments.database.base import Location
 from tournaments.processes.process_settings import lower_priority
 from tournaments.reporting.game_verification import DeclaredTournament, verify_game
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import RecordFinding
 from tournaments.results.game_archives import GameFilesReader
 from tournaments.results.game_summary import GameSummary
@@ -64,6 +66,18 @@ class RejudgeJob:
     directory: Path | None
     """Directory of the games' files; None if there are none."""
 
+    @classmethod
+    def of(cls, store: Store, directory: Path | None) -> "RejudgeJob":
+        """Return the job for all games of a tournament; without a directory, for games without a schedule.
+
+        Raises StoreError.
+        """
+        if directory is None:
+            return cls(store.location, store.games(), None, None)
+        summary = TournamentResults.load(store)
+        declared = DeclaredTournament.of(summary, store.identity())
+        return cls(store.location, summary.kept, declared, directory)
+
     def part(self, begin: int) -> "RejudgeJob":
         """Return CHUNK games, with the part of the other data that they need."""
         games = self.games[begin : begin + CHUNK]
@@ -72,6 +86,39 @@ class RejudgeJob:
         keys = {pairing_key(game.key) for game in games}
         pairings = {key: self.meant.pairings[key] for key in keys if key in self.meant.pairings}
         return replace(self, games=games, meant=replace(self.meant, pairings=pairings))
+
+
+class Rejudgings:
+    """The latest rejudging of each competition since the server was started."""
+
+    def __init__(self) -> None:
+        self._latest: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
+
+    def get(self, competition_id: int) -> Rejudging | None:
+        """Return the latest rejudging of a competition, if any."""
+        found = self._latest.get(competition_id)
+        return None if found is None else found[0]
+
+    def begin(self, competition_id: int, job: RejudgeJob, nursery: trio.Nursery) -> Rejudging:
+        """Begin to rejudge the games of a competition, in a task of the nursery."""
+        progress, scope = Rejudging(total=len(job.games)), trio.CancelScope()
+        self._latest[competition_id] = progress, scope
+
+        async def judge() -> None:
+            with scope:
+                await rejudge_all(job, progress)
+
+        nursery.start_soon(judge)
+        return progress
+
+    def stop(self, competition_id: int) -> None:
+        """Stop the rejudging of a competition, if it is in progress."""
+        if competition_id in self._latest:
+            self._latest[competition_id][1].cancel()
+
+    def clear(self) -> None:
+        """Forget all rejudgings, once their nursery has ended."""
+        self._latest.clear()
 
 
 async def rejudge_all(job: RejudgeJob, progress: Rejudging) -> None:

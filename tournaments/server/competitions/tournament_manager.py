@@ -12,7 +12,6 @@ a moment, since the due games follow from the journal; there, games that take lo
 are cancelled.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -34,14 +33,13 @@ from tournaments.course.model import (
     CourseError,
 )
 from tournaments.course.settings import frozen_moment
-from tournaments.reporting.game_verification import DeclaredTournament
 from tournaments.reporting.ruling_requests import PairingRequest, pairing_rulings
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action
 from tournaments.running.runner import open_run
 from tournaments.server.cache import ReadCache
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
-from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, rejudge_all
+from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, Rejudgings
 from tournaments.server.competitions.tournament_rulings import (
     NotedRulings,
     RulingsFrom,
@@ -55,7 +53,7 @@ from tournaments.server.competitions.tournament_run import (
     folder_of,
     players_of,
 )
-from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpec
+from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpec, free_slug
 from tournaments.server.practice.practice_results import LadderHistory
 from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.summaries import Summaries
@@ -70,9 +68,6 @@ RULING_LIMIT_S = 5.0
 
 A lecturer waits for the answer, and all slots are idle meanwhile.
 """
-LONGEST_SLUG = 40
-RESERVED = "practice"
-"""Prefix of slugs that is reserved for the practice ladder."""
 
 T = TypeVar("T")
 
@@ -90,7 +85,7 @@ class TournamentManager:
             self._stores, context.course, context.failures, context.now, self._on_change
         )
         self._runs: dict[int, TournamentRun] = {}
-        self._rejudgings: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
+        self.rejudgings = Rejudgings()
         self._locks: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
         self._making = trio.Lock()
         self._nursery: trio.Nursery | None = None
@@ -114,7 +109,7 @@ class TournamentManager:
         finally:
             self._nursery = None
             self._runs.clear()
-            self._rejudgings.clear()
+            self.rejudgings.clear()
 
     async def _take_up(self, known: Competition) -> None:
         """Resume a tournament, and complete an action that a crash interrupted between two databases."""
@@ -389,46 +384,20 @@ class TournamentManager:
         """Begin to rejudge all games, unless that is in progress.  Raises CourseError, StoreError."""
         return await self._do(competition_id, partial(self._rejudge, by))
 
-    def rejudging(self, competition_id: int) -> Rejudging | None:
-        """Return the latest rejudging since the server was started, if any."""
-        found = self._rejudgings.get(competition_id)
-        return None if found is None else found[0]
-
-    def stop_rejudging(self, competition_id: int) -> None:
-        """Stop the rejudging, if it is in progress."""
-        if competition_id in self._rejudgings:
-            self._rejudgings[competition_id][1].cancel()
-
     async def _rejudge(self, by: Account | None, competition: Competition) -> Rejudging:
-        before = self.rejudging(competition.id)
+        before = self.rejudgings.get(competition.id)
         if before is not None and not before.over:
             return before
 
         def prepare() -> RejudgeJob:
-            job = self._rejudge_job(competition)
+            directory = folder_of(self._context, competition.slug) if _is_tournament(competition) else None
+            with self._stores.using(competition.slug) as store:
+                job = RejudgeJob.of(store, directory)
             with self._act("rejudge", competition.slug, by):
                 return job
 
         job = await trio.to_thread.run_sync(prepare)
-        progress, scope = Rejudging(total=len(job.games)), trio.CancelScope()
-        self._rejudgings[competition.id] = progress, scope
-
-        async def judge() -> None:
-            with scope:
-                await rejudge_all(job, progress)
-
-        self._running_nursery.start_soon(judge)
-        return progress
-
-    def _rejudge_job(self, competition: Competition) -> RejudgeJob:
-        with self._stores.using(competition.slug) as store:
-            if not _is_tournament(competition):
-                return RejudgeJob(store.location, store.games(), None, None)
-            summary = TournamentResults.load(store)
-            directory = folder_of(self._context, competition.slug)
-            return RejudgeJob(
-                store.location, summary.kept, DeclaredTournament.of(summary, store.identity()), directory
-            )
+        return self.rejudgings.begin(competition.id, job, self._running_nursery)
 
     # Implementation
 
@@ -537,17 +506,3 @@ def _there(competition_id: int, found: Competition | None) -> Competition:
 
 def _is_tournament(competition: Competition) -> bool:
     return competition.kind is CompetitionKind.TOURNAMENT
-
-
-def free_slug(title: str, taken: set[str]) -> str:
-    """Return an unused slug for addresses, made from a title."""
-    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-    if not words or words.startswith(RESERVED):
-        words = f"tournament-{words}"
-    slug = words = words[:LONGEST_SLUG].strip("-")
-    number = 2
-    while slug in taken:
-        behind = f"-{number}"
-        slug = words[: LONGEST_SLUG - len(behind)].strip("-") + behind
-        number += 1
-    return slug

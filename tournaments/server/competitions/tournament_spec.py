@@ -1,5 +1,6 @@
 """Specification of a tournament on the server: a lecturer's choices, and their fixed form."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -32,6 +33,9 @@ from tournaments.course.model import HIDDEN
 from tournaments.course.settings import check_reference
 from tournaments.files.validation_errors import problem_lines
 
+LONGEST_SLUG = 40
+RESERVED = "practice"
+"""Prefix of slugs that is reserved for the practice ladder."""
 CURRENT, FROZEN = "current", "frozen"
 """Choice of versions: the last qualified ones now, or at the moment when submissions were frozen."""
 
@@ -178,3 +182,17 @@ class FixedSpec(_Model):
     def to_json(self) -> dict[str, Any]:
         """Return the JSON for a competition's ``spec``."""
         return self.model_dump(mode="json")
+
+
+def free_slug(title: str, taken: set[str]) -> str:
+    """Return an unused slug for addresses, made from a title."""
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    if not words or words.startswith(RESERVED):
+        words = f"tournament-{words}"
+    slug = words = words[:LONGEST_SLUG].strip("-")
+    number = 2
+    while slug in taken:
+        behind = f"-{number}"
+        slug = words[: LONGEST_SLUG - len(behind)].strip("-") + behind
+        number += 1
+    return slug
