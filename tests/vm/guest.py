@@ -100,11 +100,15 @@ def as_user(command: list[str], readable: Path, group: Path) -> subprocess.Compl
     """
     home = Path("/var/tmp/ordinary")
     home.mkdir(exist_ok=True)
-    words = as_ordinary_user(command, [home], [readable])
+    words = in_group(group, as_ordinary_user(command, [home], [readable]))
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def in_group(group: Path, command: Sequence[str]) -> list[str]:
+    """Return the command line that runs a command in a delegated group."""
     # Once bots have played, the group has controllers for groups below it, and takes no process itself.
     leaf = group / cgroup.OWN_LEAF if (group / cgroup.OWN_LEAF).exists() else group
-    entered = ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', str(leaf), *words]
-    return subprocess.run(entered, capture_output=True, text=True, check=False)
+    return ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', str(leaf), *command]
 
 
 def thinking(*arguments: str, name: str = "thinker") -> Player:

@@ -23,7 +23,8 @@ def boot() -> Results:
     return booted("tests.vm.guest_attacks", ",".join(ATTACKS), limit_s=BOOT_LIMIT_S)
 
 
+@pytest.mark.parametrize("who", ["root", "ordinary user"])
 @pytest.mark.parametrize("name", ATTACKS)
-def test_control_groups_hold(boot: Results, name: str) -> None:
-    [found] = [each for each in boot.all("attack") if each["name"] == f"root-{name}"]
+def test_control_groups_hold(boot: Results, name: str, who: str) -> None:
+    [found] = [each for each in boot.all("attack") if each["name"] == f"{who}-{name}"]
     assert found["outcome"] == "passed", found["text"]
