@@ -50,6 +50,9 @@ def test_a_tournament_that_was_played(tmp_path: Path) -> None:
         line.name for line in loaded(tmp_path / "out").table
     ]
     assert "6 games that count" in index.text
+    starts = [row.cells[-1] for row in index.rows("times")]
+    assert len(starts) == 3
+    assert all(start[0].isdigit() for start in starts)  # each bot has read its START
 
 
 @settings(max_examples=30)

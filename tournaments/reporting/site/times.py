@@ -6,6 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from referee.judge.events import StartRead
+from referee.judge.facts import NAMES
 from referee.judge.results import GameRecord
 
 
@@ -38,8 +39,8 @@ def game_times(record: GameRecord) -> GameTimes:
     )
 
 
-TAKEN = StartRead.__name__
-"""Name of the event by which a bot took START."""
+TAKEN = NAMES[StartRead]
+"""Name in records of the event by which a bot took START."""
 
 
 @dataclass(frozen=True)
