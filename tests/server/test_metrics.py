@@ -290,6 +290,6 @@ def test_an_address_that_is_in_use_is_named(tmp_path: Path) -> None:
         result = invoke("serve", "--data", tmp_path / "data", "--port", "0", "--config", config)
     assert result.exit_code == 2
     assert (
-        f"metrics: 127.0.0.1:{port}: cannot be listened at: port {port} of 127.0.0.1 is in use"
-        in result.output
+        f"Error: no metrics: port {port} of 127.0.0.1 is in use: end what uses it, or choose another with "
+        "the key metrics of server.toml\n" in result.output
     )

@@ -20,8 +20,14 @@ class ListenError(Exception):
     """The server cannot listen at the address; the message gives the reason and a remedy."""
 
 
-def listen(host: str, port: int) -> list[socket.socket]:
+def listen(host: str, port: int, host_key: str = "--host", port_key: str = "--port") -> list[socket.socket]:
     """Return listening sockets at all addresses of a host; port 0 is any free one.
+
+    Args:
+        host: A name or an address of this machine.
+        port: The port at each of its addresses.
+        host_key: The option or key with which a reader of an error chooses another host.
+        port_key: The same of the port.
 
     Raises:
         ListenError: The address is in use, not of this machine, or invalid.
@@ -30,7 +36,9 @@ def listen(host: str, port: int) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (socket.gaierror, UnicodeError) as error:
-        raise ListenError(f"--host: there is no address {host!r}: try 127.0.0.1") from error
+        raise ListenError(
+            f"there is no address {host!r}: choose another with {host_key}, such as 127.0.0.1"
+        ) from error
     sockets: list[socket.socket] = []
     try:
         for family, kind, protocol, _, address in dict.fromkeys(found):
@@ -46,17 +54,19 @@ def listen(host: str, port: int) -> list[socket.socket]:
                 break  # a second one would have another port
     except OSError as error:
         close(sockets)
-        raise ListenError(_bind_problem(error, host, port)) from error
+        raise ListenError(_bind_problem(error, host, port, host_key, port_key)) from error
     return sockets
 
 
-def _bind_problem(error: OSError, host: str, port: int) -> str:
+def _bind_problem(error: OSError, host: str, port: int, host_key: str, port_key: str) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is in use: end what uses it, or choose another with --port"
+        return f"port {port} of {host} is in use: end what uses it, or choose another with {port_key}"
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"port {port} of {host} is for the system's administrator: choose one above 1023 with --port"
+        return (
+            f"port {port} of {host} is for the system's administrator: choose one above 1023 with {port_key}"
+        )
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is no address of this machine: choose another with --host, such as 127.0.0.1"
+        return f"{host} is no address of this machine: choose another with {host_key}, such as 127.0.0.1"
     return f"cannot listen at port {port} of {host}: {error.strerror}"
 
 

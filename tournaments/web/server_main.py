@@ -48,6 +48,9 @@ PURGE_S = 3600.0
 """Seconds between removals of old mails, and of expired sessions and links, which are refused before that,
 too."""
 
+METRICS_KEY = "the key metrics of server.toml"
+"""The place of the metrics' address, in messages."""
+
 
 def utc_now() -> datetime:
     """Return the time of a real server's clock."""
@@ -173,9 +176,9 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
 
 def _listen_for_metrics(text: str) -> list[socket.socket]:
     try:
-        return server.listen(*address_and_port(text))
+        return server.listen(*address_and_port(text), METRICS_KEY, METRICS_KEY)
     except server.ListenError as error:
-        raise server.ListenError(f"metrics: {text}: cannot be listened at: {error}") from error
+        raise server.ListenError(f"no metrics: {error}") from error
 
 
 @contextmanager
