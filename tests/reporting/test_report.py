@@ -209,3 +209,18 @@ def test_text_is_readable_on_every_cell(dark: bool) -> None:
 @pytest.mark.parametrize("points", [0, 0.5, 1, 1.5, 499.5])
 def test_points_are_written_with_halves(points: float) -> None:
     assert float(words.points(points).replace("½", ".5")) == points
+
+
+@pytest.mark.parametrize(
+    ("format_table", "text"),
+    [
+        ({"kind": "round-robin"}, "round-robin; 2 rounds"),
+        ({"kind": "groups", "groups": 3}, "groups; groups: 3; 2 rounds in each group"),
+        ({"kind": "knockout", "third_place": True}, "knockout; a match for the third place: yes"),
+        ({"kind": "sprt", "batch": 16}, "sprt; games in a batch: 16"),
+    ],
+)
+def test_rounds_are_named_for_formats_that_have_a_number_of_them(
+    format_table: dict[str, object], text: str
+) -> None:
+    assert words.format_words(format_table, 2) == text

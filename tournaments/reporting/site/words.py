@@ -6,6 +6,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from tournaments.config.format_tables import FORMAT_TABLES, FormInput
+from tournaments.config.tournament_file import WITHOUT_ROUNDS
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry, pairing_words
 
@@ -91,7 +92,10 @@ def format_words(parameters: Mapping[str, Any], rounds: int) -> str:
             field = fields.get(name)
             title = (field and field.title) or name.replace("_", " ")
             settings.append(f"{title[:1].lower()}{title[1:]}: {_value(value, field)}")
-    return "; ".join([kind, *settings, f"{rounds} round{'s' * (rounds != 1)}"])
+    if kind not in WITHOUT_ROUNDS:
+        where = " in each group" if kind == "groups" else ""
+        settings.append(f"{rounds} round{'s' * (rounds != 1)}{where}")
+    return "; ".join([kind, *settings])
 
 
 def _value(value: Any, field: FieldInfo | None) -> str:
