@@ -436,6 +436,15 @@ async def test_published_marks_are_shown_to_their_students_alone(played: Played)
         assert "Your marks" not in await world.page("other", "/my")
 
 
+async def test_marks_of_students_who_are_not_in_the_roster_are_not_published(played: Played) -> None:
+    own = f'references = ["{REFERENCE}"]\n[students]\n"Team 1 v1" = "A"\n"Team 2 v1" = "B"\n'
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(browser, f"{CUP}/marks", 400, rules=own + RULES, do="publish")
+        assert "leave out the table [students] to publish marks" in main_of(answer)
+        assert newest_actions(played) != ["marks.publish"]
+        assert "Marks were published" not in main_of(await browser.get(f"{CUP}/marks"))
+
+
 async def test_games_and_moves_are_downloaded(played: Played) -> None:
     async with played.world.browser("lecturer") as browser:
         answer = await browser.get(f"{CUP}/games.csv")

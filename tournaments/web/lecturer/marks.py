@@ -42,6 +42,11 @@ bands = [
 ]
 """
 
+NOT_OF_THE_ROSTER = (
+    "students see their marks under the logins of the roster, and these rules name students of their own: "
+    "leave out the table [students] to publish marks"
+)
+
 
 async def page(request: Request) -> Response:
     """Show the form for the rules."""
@@ -85,6 +90,8 @@ async def make(request: Request) -> Response:
         return await _page(request, tournament, rules, str(error), unfinished)
     wanted = text_of(form, "do")
     if wanted == "publish":
+        if any(not student.id for row in sheet.rows for student in row.students):
+            return await _page(request, tournament, rules, NOT_OF_THE_ROSTER, unfinished)
         detail = sheet_detail(str(sheet.scheme), sheet.to_json()["rows"])
         await act(request, lambda _act: None, PUBLISH, tournament.slug, **detail)
         return see_other(
