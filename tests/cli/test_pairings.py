@@ -170,6 +170,6 @@ def test_refused_pairings(out: Path, command: str, complaint: str) -> None:
     why = "" if "--why" in command else " --why x"
     arguments = f"{command}{why}".removeprefix(" ").split(" ")
     assert complaint in do("pair", out, *arguments, fails=True)
-    assert do("journal", out) == "nothing was ruled\n"
+    assert do("journal", out) == "There are no rulings.\n"
     without = invoke("tournament", "pair", out, "greedy", "random:1")
     assert (without.exit_code, "Missing option '--why'" in without.output) == (2, True)

@@ -260,7 +260,7 @@ def test_a_late_bot_that_was_changed_or_removed_is_refused(out: Path, tmp_path: 
 )
 def test_late_bots_that_are_refused(out: Path, arguments: tuple[str, ...], complaint: str) -> None:
     assert complaint in do("add", out, *arguments, fails=True)
-    assert do("journal", out) == "nothing was ruled\n"
+    assert do("journal", out) == "There are no rulings.\n"
 
 
 @of("knockout", "groups")
@@ -283,7 +283,7 @@ def test_a_late_bot_must_take_openings_where_there_are_some(tmp_path: Path) -> N
 
 
 def test_the_journal(out: Path) -> None:
-    assert do("journal", out) == "nothing was ruled\n"
+    assert do("journal", out) == "There are no rulings.\n"
     assert journal(out) == []
     do("void", out, KEY, "--why", " Größe,\n seen   twice\n")
     do("withdraw", out, "greedy", "--why", "two")
@@ -299,8 +299,8 @@ def test_the_journal(out: Path) -> None:
     assert KEY not in data["games"]
     assert datetime.fromisoformat(str(entries[0]["at"])).utcoffset() is not None
     assert do("journal", out).splitlines() == [
-        f"1  {entries[0]['at']}  round 1  void {KEY}: Größe, seen twice",
-        f"2  {entries[1]['at']}  round 1  withdraw greedy (its games count for nobody): two",
+        f"1  {entries[0]['at']}  during round 1  void {KEY}: Größe, seen twice",
+        f"2  {entries[1]['at']}  during round 1  withdraw greedy (its games count for nobody): two",
     ]
 
 
@@ -341,7 +341,7 @@ def test_nothing_is_ruled_while_a_run_is_at_work(out: Path) -> None:
             ("add", "minimax"),
         ):
             assert do(command, out, *arguments, fails=True).startswith(f"another run is at work in {out}")
-        assert do("journal", out) == "nothing was ruled\n"  # reading is possible
+        assert do("journal", out) == "There are no rulings.\n"  # reading is possible
 
 
 @pytest.mark.parametrize(

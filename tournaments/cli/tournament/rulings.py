@@ -193,12 +193,12 @@ def add_command(
 @_DIR
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def journal_command(directory: Path, as_json: bool) -> None:
-    """Print what was ruled, oldest first."""
+    """Print all rulings, the oldest first."""
     with open_results(directory) as (_, results):
         entries = results.journal
     if as_json:
         click.echo(json.dumps([asdict(entry) for entry in entries], indent=1))
     elif not entries:
-        click.echo("nothing was ruled")
+        click.echo("There are no rulings.")
     for entry in [] if as_json else entries:
-        click.echo(f"{entry.number}  {entry.at}  round {entry.round}  {entry}")
+        click.echo(f"{entry.number}  {entry.at}  during round {entry.round}  {entry}")
