@@ -436,6 +436,17 @@ async def test_published_marks_are_shown_to_their_students_alone(played: Played)
         assert "Your marks" not in await world.page("other", "/my")
 
 
+async def test_published_marks_are_out_of_date_after_a_ruling(played: Played) -> None:
+    outdated = "The results have changed since then"
+    async with played.world.browser("lecturer") as browser:
+        await sent(browser, f"{CUP}/marks", rules=RULES, do="publish")
+        assert outdated not in main_of(await browser.get(f"{CUP}/marks"))
+        await sent(browser, f"{CUP}/rule", game="r001-1v2", action="void", why="the power failed")
+        assert outdated in main_of(await browser.get(f"{CUP}/marks"))
+        await sent(browser, f"{CUP}/marks", rules=RULES, do="publish")
+        assert outdated not in main_of(await browser.get(f"{CUP}/marks"))
+
+
 async def test_marks_of_students_who_are_not_in_the_roster_are_not_published(played: Played) -> None:
     own = f'references = ["{REFERENCE}"]\n[students]\n"Team 1 v1" = "A"\n"Team 2 v1" = "B"\n'
     async with played.world.browser("lecturer") as browser:

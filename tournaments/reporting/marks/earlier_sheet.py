@@ -9,7 +9,9 @@ from pydantic import BaseModel, Field
 
 from tournaments.reporting.marks.people import BETWEEN_MEMBERS
 
-ABOUT = ("games", "games_total", "rules_sha256", "students_sha256", "results_sha256")
+RESULTS_DIGEST = "results_sha256"
+"""Key of the digest of the results that a sheet is based on."""
+ABOUT = ("games", "games_total", "rules_sha256", "students_sha256", RESULTS_DIGEST)
 """Keys of the earlier sheet that are repeated in a sheet that was compared with it."""
 
 SINCE = "since"

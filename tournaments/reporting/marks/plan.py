@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tournaments.files.validation_errors import suggestion
+from tournaments.reporting.marks.earlier_sheet import RESULTS_DIGEST
 from tournaments.reporting.marks.marking import marks_of
 from tournaments.reporting.marks.marks_file import MarksError, MarksFile
 from tournaments.reporting.marks.people import People, Student
@@ -155,14 +156,18 @@ def mark_sheet(summary: TournamentResults, plan: MarkPlan, rules: bytes, student
 
 def _about(summary: TournamentResults, rules: bytes, students: bytes | None) -> dict[str, Any]:
     """Return the sources of the marks."""
-    results = [(game.key, game.fingerprint) for game in summary.games]
     return {
         "games": summary.done,
         "games_total": summary.total,
         "rules_sha256": file_digest(rules),
         "students_sha256": None if students is None else file_digest(students),
-        "results_sha256": results_digest(results, len(summary.journal)),
+        RESULTS_DIGEST: digest_of(summary),
     }
+
+
+def digest_of(summary: TournamentResults) -> str:
+    """Return the digest of the results that marks are based on; docs/marks.md describes it."""
+    return results_digest([(game.key, game.fingerprint) for game in summary.games], len(summary.journal))
 
 
 def sheet_file(sheet: Sheet, form: str) -> bytes:

@@ -6,9 +6,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.marked_students import Marked, marked_people, roster_at_end
-from tournaments.course.model import Competition
+from tournaments.course.model import Competition, Event
+from tournaments.reporting.marks.earlier_sheet import RESULTS_DIGEST
 from tournaments.reporting.marks.marks_file import MarksError, read_marks
-from tournaments.reporting.marks.plan import MarkPlan, mark_sheet, plan_marks, sheet_file
+from tournaments.reporting.marks.plan import (
+    MarkPlan,
+    digest_of,
+    mark_sheet,
+    plan_marks,
+    sheet_file,
+)
 from tournaments.reporting.marks.sheet import Sheet
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import XLSX, WorkbookError
@@ -62,6 +69,7 @@ async def _page(
     sheet: Sheet | None = None,
     remarks: tuple[str, ...] = (),
 ) -> Response:
+    newest = (await in_thread(published, site_of(request).course)).get(tournament.slug)
     return render(
         request,
         "teach/marks.html",
@@ -74,8 +82,18 @@ async def _page(
         sheet=sheet,
         rows=[] if sheet is None else sheet.to_json()["rows"],
         remarks=remarks,
-        published=(await in_thread(published, site_of(request).course)).get(tournament.slug),
+        published=newest,
+        is_outdated=newest is not None and await _is_outdated(request, tournament, newest),
     )
+
+
+async def _is_outdated(request: Request, tournament: Competition, publication: Event) -> bool:
+    """Return whether the results have changed since marks were published, by a ruling for example."""
+    before = publication.detail.get(RESULTS_DIGEST)  # earlier versions published without it
+    if before is None:
+        return False
+    summary = await site_of(request).service.tournaments.summary(tournament.id, wait=True)
+    return bool(before != await in_thread(digest_of, summary))
 
 
 async def make(request: Request) -> Response:
@@ -92,7 +110,7 @@ async def make(request: Request) -> Response:
     if wanted == "publish":
         if any(not student.id for row in sheet.rows for student in row.students):
             return await _page(request, tournament, rules, NOT_OF_THE_ROSTER, unfinished)
-        detail = sheet_detail(str(sheet.scheme), sheet.to_json()["rows"])
+        detail = sheet_detail(str(sheet.scheme), sheet.to_json()["rows"], sheet.about[RESULTS_DIGEST])
         await act(request, lambda _act: None, PUBLISH, tournament.slug, **detail)
         return see_other(
             request, _path(tournament), "The marks are published: each student sees their own mark."

@@ -6,6 +6,7 @@ from typing import Any
 
 from tournaments.course.course import Course
 from tournaments.course.model import Event
+from tournaments.reporting.marks.earlier_sheet import RESULTS_DIGEST
 
 PUBLISH, WITHDRAW = "marks.publish", "marks.withdraw"
 """Actions of the journal; the details of the first have the rows of the sheet."""
@@ -27,8 +28,11 @@ class PublishedMark:
     explanation: Sequence[str]
 
 
-def sheet_detail(scheme: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the details of the journal entry for a sheet with these rows, from ``Sheet.to_json``."""
+def sheet_detail(scheme: str, rows: Sequence[Mapping[str, Any]], results: str) -> dict[str, Any]:
+    """Return the details of the journal entry for a sheet with these rows, from ``Sheet.to_json``.
+
+    ``results`` is the digest of the results that the marks are based on.
+    """
     marks = {
         student["id"]: {
             "mark": row["mark"],
@@ -39,7 +43,7 @@ def sheet_detail(scheme: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, An
         for row in rows
         for student in row["students"]
     }
-    return {"scheme": scheme, "marks": marks}
+    return {"scheme": scheme, "marks": marks, RESULTS_DIGEST: results}
 
 
 def published(course: Course) -> Mapping[str, Event]:
