@@ -436,6 +436,20 @@ async def test_published_marks_are_shown_to_their_students_alone(played: Played)
         assert "Your marks" not in await world.page("other", "/my")
 
 
+async def test_published_marks_of_a_tournament_that_is_not_shown_any_more(played: Played) -> None:
+    competitions, link = played.world.course.competitions, 'href="/competitions/cup"'
+    async with played.world.browser("lecturer") as browser:
+        await sent(browser, f"{CUP}/marks", rules=RULES, do="publish")
+    assert link in await played.world.page("student", "/my")
+    competitions.set_hidden(played.cup.id, True)
+    page = await played.world.page("student", "/my")
+    assert "Your marks" in page
+    assert link not in page
+    competitions.set_state(played.cup.id, CompetitionState.CANCELLED, "", NOW)
+    competitions.set_state(played.cup.id, CompetitionState.DELETED, "", NOW)
+    assert "Your marks" not in await played.world.page("student", "/my")
+
+
 async def test_published_marks_are_out_of_date_after_a_ruling(played: Played) -> None:
     outdated = "The results have changed since then"
     async with played.world.browser("lecturer") as browser:

@@ -114,7 +114,9 @@ async def team_page(request: Request, status: int = 200, complaint: str = "") ->
     marks = await in_thread(marks_of, site.course, user.login)
     marked = {one.slug for one in marks}
     competitions = await site.read_cache.get(site.course.competitions.all) if marks else []
-    titles = await titles_for(request, [one for one in competitions if one.slug in marked])
+    # Marks go with a deleted tournament.  Those of a hidden one were published on purpose.
+    tournaments = [one for one in competitions if one.slug in marked and one.is_visible(teaches=True)]
+    titles = await titles_for(request, tournaments)
     return render(
         request,
         "my.html",
@@ -128,6 +130,7 @@ async def team_page(request: Request, status: int = 200, complaint: str = "") ->
         starters=STARTERS,
         marks=[mark for mark in marks if mark.slug in titles],
         titles=titles,
+        linked={one.slug for one in tournaments if one.is_visible(teaches=False)},
         challenge=await form_for(request),
         most_pairs=MOST_PAIRS,
     )
