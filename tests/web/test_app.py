@@ -17,6 +17,7 @@ from tests.support.databases import database_of
 from tests.support.paths import REPOSITORY_ROOT
 from tests.web.site import BROWSER, ORIGIN, World, open_world
 from tournaments.course.model import CourseError
+from tournaments.database.base import StoreError
 from tournaments.web.http import request_body, static_files
 from tournaments.web.http.errors import BadInput, Conflict
 from tournaments.web.http.rendering import path_for, see_other
@@ -40,6 +41,8 @@ RAISED: dict[str, BaseException] = {
     "exit": SystemExit(3),
     "interrupt": KeyboardInterrupt(),
     "dreadful": DreadfulError("what"),
+    "newer": StoreError("secret/results.db was written by a newer version: upgrade"),
+    "damaged": StoreError("secret/results.db is damaged: restore a backup", is_ours=True),
     "group": BaseExceptionGroup("several", [ValueError("a secret"), SystemExit(1)]),
 }
 CLEANED: list[bool] = []
@@ -218,6 +221,13 @@ async def test_faults_of_the_server_are_numbered_and_logged(
             (record,) = [record for record in caplog.records if record.getMessage().startswith(fault)]
             assert record.exc_info
         await browser.text("/sign-in")  # the server goes on
+
+
+@pytest.mark.parametrize(("how", "status"), [("newer", 500), ("damaged", 503)])
+async def test_lecturers_read_why_a_store_cannot_be_used(world: World, how: str, status: int) -> None:
+    for role, is_named in (("lecturer", True), ("student", False)):
+        page = await world.page(role, f"/fails/{how}", status)
+        assert (str(RAISED[how]) in page) is is_named
 
 
 async def test_a_response_that_breaks_off_ends_alone(world: World, caplog: pytest.LogCaptureFixture) -> None:

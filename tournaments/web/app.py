@@ -139,7 +139,11 @@ class Application:
         except WebError as error:
             wrong = error
         except StoreError as error:
-            wrong = database_failure(error) if error.is_ours else ServerFault(self._log_fault(scope, error))
+            wrong = (
+                database_failure(error)
+                if error.is_ours
+                else ServerFault(self._log_fault(scope, error), str(error))
+            )
         except (trio.Cancelled, ClientDisconnect):
             raise
         except BaseException as fault:  # SystemExit, too

@@ -11,6 +11,9 @@ class WebError(Exception):
     status = 400
     title = "That did not work"
 
+    for_lecturers = ""
+    """What lecturers read on the page in addition; it may name files of the server."""
+
     def __init__(self, sentence: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(sentence)
         self.sentence = sentence
@@ -122,8 +125,9 @@ class ServerFault(WebError):
     status = 500
     title = "Our fault"
 
-    def __init__(self, number: str) -> None:
+    def __init__(self, number: str, reason: str = "") -> None:
         super().__init__(f"Something went wrong here. It is noted as {number}; tell it to the lecturer.")
+        self.for_lecturers = f"{reason and f'{reason}. '}The log of the server has the details of {number}."
 
 
 LOG = logging.getLogger("kalarena.web")
@@ -134,13 +138,15 @@ RETRY_S = 10
 
 
 def database_failure(error: Exception) -> Unavailable:
-    """Log the error, and return the response, which does not contain the address of the database."""
+    """Log the error, and return the response, which has the address of the database for lecturers alone."""
     LOG.error("the database cannot be used: %s", error)
-    return Unavailable(
+    failure = Unavailable(
         "The database of this server cannot be used just now. Nothing is lost, and it is not your fault: try "
         "again in a minute, and tell the lecturer if it lasts.",
         {"Retry-After": str(RETRY_S)},
     )
+    failure.for_lecturers = str(error)
+    return failure
 
 
 def storage_failure(error: Exception) -> Unavailable:
