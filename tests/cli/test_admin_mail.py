@@ -14,6 +14,7 @@ from tests.support.databases import database_of, server_file_of
 from tests.support.mail_server import HOST, MailServer, mail_server
 from tournaments.course.course import Course
 from tournaments.course.model import Role
+from tournaments.database.base import Connections
 from tournaments.web.data_directory import DataDirectory
 
 SITE = "http://127.0.0.1:9"
@@ -111,6 +112,28 @@ def test_links_of_the_command_line_go_out_by_mail(data: Path, tmp_path: Path) ->
     assert "1 addresses set; 1 links go out by mail" in result.stderr
     assert numbers(data) == (2, 0, 0)
     assert "2 waiting, 0 failed" in one_object(invoke("doctor", "--json", "--data", str(data)).output)["mail"]
+
+
+def test_the_doctor_counts_mails_of_another_directory_as_held(data: Path) -> None:
+    admin(data, "add", "s-1", "--role", "lecturer", "--email", "s-1@example.org")
+    assert mail_text(data).endswith("; 1 waiting, 0 failed")
+    (data / "identity").write_text("another\n")
+    assert mail_text(data).endswith("; 0 waiting, 1 held (see kalarena admin mail release), 0 failed")
+    (data / "identity").unlink()
+    assert mail_text(data).endswith("; 0 waiting, 1 held (see kalarena admin mail release), 0 failed")
+
+
+def test_the_doctor_refuses_the_course_of_a_newer_version(data: Path) -> None:
+    with Connections(database_of(data).course()) as connections, connections.writing("") as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    result = invoke("doctor", "--json", "--data", str(data))
+    assert result.exit_code == 1
+    assert "does NOT work" in one_object(result.output)["database"]
+    assert "was written by a newer version of kalarena" in one_object(result.output)["database"]
+
+
+def mail_text(data: Path) -> str:
+    return str(one_object(invoke("doctor", "--json", "--data", str(data)).output)["mail"])
 
 
 @pytest.mark.slow

@@ -279,29 +279,42 @@ def _item(name: str, text: str) -> Iterator[str]:
     )
 
 
-def _mail_text(mailing: "Mailing | None", connections: "Connections") -> str:
-    """Return whether a server sends mail, and what waits.  Raises StoreError."""
+def _mail_text(mailing: "Mailing | None", connections: "Connections", identity: Path) -> str:
+    """Return whether a server sends mail, and what waits.  Raises StoreError.
+
+    ``identity`` is the file with the identity of the data directory, which may be missing.
+    """
     from sqlalchemy import inspect
+
+    from tournaments.course.mail.outbox import mail_numbers
+    from tournaments.database.base import StoreError
+    from tournaments.files.durable import os_errors_as
 
     if mailing is None:
         return "off: server.toml has no table [mail]"
     text = f"sent by {mailing.table.host}:{mailing.table.port_used}"
+    name = None
+    with os_errors_as(StoreError, f"{identity} cannot be read"):
+        if identity.is_file():
+            name = identity.read_text(encoding="ascii", errors="replace").strip()
     with connections.reading() as connection:
         if not inspect(connection).has_table("mail"):  # the database of an earlier version
             return text
-        rows = connection.exec_driver_sql("SELECT state, count(*) FROM mail GROUP BY state").all()
-    numbers = {row[0]: row[1] for row in rows}
-    return f"{text}; {numbers.get('waiting', 0)} waiting, {numbers.get('failed', 0)} failed"
+        waiting, held, failed = mail_numbers(connection, name)
+    held_text = f", {held} held (see kalarena admin mail release)" if held else ""
+    return f"{text}; {waiting} waiting{held_text}, {failed} failed"
 
 
 def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
     """Return the fields of ``Health`` on a server's data directory and its database."""
     # Imported here: the database layer takes longer to load than the rest of the command.
     from tournaments.cli.admin.opening import server_file
+    from tournaments.course.course import MIGRATIONS
     from tournaments.database.base import Connections, StoreError
     from tournaments.database.location import Database
     from tournaments.database.state import database_state
     from tournaments.server.status import Disk
+    from tournaments.web.data_directory import IDENTITY_FILE
     from tournaments.web.server_config import ServerFileError
 
     found: dict[str, Any] = {"disk": str(Disk.of(data) or "")}
@@ -311,8 +324,10 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
         file = server_file(data, config)
         database = Database.at(file.database or data)
         with Connections(database.course(), read_only=True) as connections:
+            MIGRATIONS.refuse_newer(connections)
             state = database_state(database, connections)
-            return found | {"database": str(state), "mail": _mail_text(file.mailing, connections)}
+            mail = _mail_text(file.mailing, connections, data / IDENTITY_FILE)
+            return found | {"database": str(state), "mail": mail}
     except (ServerFileError, StoreError) as error:
         return found | {"database": f"does NOT work: {error}", "database_works": False}
 

@@ -7,10 +7,14 @@ functions must not change.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, MetaData, inspect
 
 from tournaments.database.base import Connections, Kind, StoreError
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _VERSION_TABLE = "alembic_version"
 """Alembic's own name for the table with the revision."""
@@ -37,32 +41,40 @@ class Migrations:
         Raises StoreError, also for tables of a newer version or of another program, and for read-only tables
         of a revision that is neither the newest nor readable.
         """
-        with connections.reading() as connection:
-            tables = inspect(connection).get_table_names()
-            found: str | None = None
-            if _VERSION_TABLE in tables:
-                found = connection.exec_driver_sql(f"SELECT version_num FROM {_VERSION_TABLE}").scalar()
+        tables, found = _present(connections)
         if found is not None and connections.read_only and found in self.readable:
             return found
         if found != self.newest:
             self._migrate(connections, found, tables)
         return self.newest
 
-    def _migrate(self, connections: Connections, found: str | None, tables: Sequence[str]) -> None:
+    def refuse_newer(self, connections: Connections) -> None:
+        """Raise StoreError for tables of a newer version; change nothing."""
+        _, found = _present(connections)
+        if found is not None and found != self.newest:
+            self._configuration(connections, found)
+
+    def _configuration(self, connections: Connections, found: str | None) -> "Config":
+        """Return Alembic's configuration.  Raises StoreError for tables of a newer version."""
         # Imported here since that takes 0.2 s, and migrations are rare.
-        from alembic import command
         from alembic.config import Config
         from alembic.script import ScriptDirectory
 
         config = Config()
         config.set_main_option("script_location", str(self.scripts).replace("%", "%%"))
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        location = connections.location
         if found is not None and found not in known:
             raise StoreError(
-                f"{location} was written by a newer version of kalarena (its schema is {found}, the newest "
-                f"known here is {self.newest}): upgrade kalarena to use it"
+                f"{connections.location} was written by a newer version of kalarena (its schema is {found}, "
+                f"the newest known here is {self.newest}): upgrade kalarena to use it"
             )
+        return config
+
+    def _migrate(self, connections: Connections, found: str | None, tables: Sequence[str]) -> None:
+        from alembic import command
+
+        config = self._configuration(connections, found)
+        location = connections.location
         if found is None and tables:
             raise StoreError(f"{location}: this {location.noun} is no {self.noun}, but another program's")
         if connections.read_only:
@@ -70,6 +82,15 @@ class Migrations:
         with connections.writing("it could not be brought up to date: ", Kind.MIGRATE) as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+
+
+def _present(connections: Connections) -> tuple[list[str], str | None]:
+    """Return the names of the tables, and their revision; None if they have none."""
+    with connections.reading() as connection:
+        tables = inspect(connection).get_table_names()
+        if _VERSION_TABLE not in tables:
+            return tables, None
+        return tables, connection.exec_driver_sql(f"SELECT version_num FROM {_VERSION_TABLE}").scalar()
 
 
 def run_steps(tables: MetaData) -> None:

@@ -17,9 +17,9 @@ import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, case, delete, func, insert, select, update
 
 from tournaments.course.mail.addresses import Addresses
 from tournaments.course.mail.notices import (
@@ -74,6 +74,26 @@ class MailHome:
         """Return the secret of a link, in the form of other secrets."""
         digest = hmac.digest(self.key, b"mail " + seed.encode(), "sha256")
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+class MailNumbers(NamedTuple):
+    """Numbers of mails that are not sent."""
+
+    waiting: int
+    held: int
+    """Mails that wait, and that another data directory has written."""
+    failed: int
+
+
+def mail_numbers(connection: Connection, identity: str | None) -> MailNumbers:
+    """Return the numbers of mails that are not sent, for the data directory with this identity."""
+
+    def count(condition: ColumnElement[bool]) -> int:
+        return connection.execute(select(func.count()).select_from(mail).where(condition)).scalar_one()
+
+    waiting = mail.c.state == MailState.WAITING.value
+    own = count(waiting & (mail.c.home == identity))
+    return MailNumbers(own, count(waiting) - own, count(mail.c.state == MailState.FAILED.value))
 
 
 class Outbox:
@@ -282,27 +302,18 @@ class Outbox:
 
     def status(self) -> OutboxStatus:
         """Return the numbers of mails that are not sent, and the last failures."""
-        waiting = mail.c.state == MailState.WAITING.value
-        failed = mail.c.state == MailState.FAILED.value
         newest = (
             select(account.c.login, mail.c.kind, mail.c.address, mail.c.tried_at, mail.c.answer)
             .join(account)
-            .where(failed)
+            .where(mail.c.state == MailState.FAILED.value)
             .order_by(mail.c.tried_at.desc(), mail.c.id.desc())
             .limit(MOST_FAILURES)
         )
         with self._transactions.reading() as connection:
-
-            def count(condition: ColumnElement[bool]) -> int:
-                return connection.execute(
-                    select(func.count()).select_from(mail).where(condition)
-                ).scalar_one()
-
+            numbers = mail_numbers(connection, None if self._home is None else self._home.identity)
             oldest: Select[Any] = select(func.min(mail.c.created_at)).where(self._own())
             return OutboxStatus(
-                waiting=count(self._own()),
-                held=count(waiting) - count(self._own()),
-                failed=count(failed),
+                **numbers._asdict(),
                 oldest=connection.execute(oldest).scalar_one(),
                 failures=[
                     FailedMail(row.login, MailKind(row.kind), row.address, row.tried_at, row.answer)
