@@ -27,6 +27,8 @@ from tests.web.site import open_world
 from tournaments.course.course import Course
 from tournaments.web import server
 from tournaments.web.http import connections
+from tournaments.web.server_config import ServerFile
+from tournaments.web.server_main import open_host
 
 END_LIMIT_S = 2.0
 """The documented time for the server to end."""
@@ -169,6 +171,17 @@ def test_it_does_not_start_with_wrong_options(
 def test_a_data_directory_that_cannot_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     assert "cannot be written to: Permission denied" in refused(tmp_path, "--port", "0")
+
+
+def test_a_data_directory_that_others_can_read_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for mode, is_named in ((0o755, True), (0o700, False)):
+        caplog.clear()
+        tmp_path.chmod(mode)
+        with open_host(tmp_path, ServerFile(port=0)):
+            pass
+        assert (f"can read the bots in {tmp_path}: run chmod 700 {tmp_path}" in caplog.text) is is_named
 
 
 def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ class DataDirectory:
         except OSError as error:
             raise DataDirectoryError(f"{path} cannot be made: {error.strerror}") from error
 
+    @property
+    def is_private(self) -> bool:
+        """True if other users of the machine cannot reach the files in the directory."""
+        return not self.path.stat().st_mode & 0o077
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock that excludes other servers.

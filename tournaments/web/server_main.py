@@ -160,6 +160,10 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
             metrics = _listen_for_metrics(file.metrics)
         directory = DataDirectory(data)
         with directory.locked():
+            if not directory.is_private:  # as after mkdir
+                LOG.warning(
+                    "other users of this machine can read the bots in %s: run chmod 700 %s", data, data
+                )
             key = directory.key()
             database = Database.at(file.database or directory.path)
             with contextlib.ExitStack() as opened:
