@@ -153,3 +153,18 @@ def test_an_entry_with_details_is_a_sentence() -> None:
     signed_in = Event(3, NOW, 1, "account.sign_in", "student-1")
     assert sentence_of(signed_in, "student-1") == "student-1 signed in"
     assert sentence_of(Event(4, NOW, 1, "other.act", "x"), "admin") == "admin: other.act x"
+
+
+@pytest.mark.parametrize(
+    ("action", "sentence"),
+    [
+        ("tournament.publish", "lecturer published the draft of the tournament cup"),
+        ("tournament.hide", "lecturer hid the tournament cup from students"),
+        ("tournament.show", "lecturer showed the tournament cup to students again"),
+        ("tournament.cancel", "lecturer cancelled the tournament cup"),
+        ("tournament.delete", "lecturer deleted the tournament cup"),
+        ("challenge.consent", "lecturer refused challenges of cup"),
+    ],
+)
+def test_each_button_of_a_tournament_has_a_sentence(action: str, sentence: str) -> None:
+    assert sentence_of(Event(1, NOW, 1, action, "cup"), "lecturer") == sentence
