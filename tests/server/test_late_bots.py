@@ -180,6 +180,20 @@ async def test_a_bot_that_cannot_join_changes_nothing(
         assert (results(harness, cup).journal, competitors(harness, cup)) == before
 
 
+async def test_a_version_does_not_join_again_under_the_new_name_of_its_team(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+        first, late = harness.version("Team 1", "greedy"), harness.version("Team 2", "random:5")
+        cup = await create(tournaments, bots=[first.id])
+        await tournaments.add_bot(cup.id, BotChoice(version_id=late.id), "was ill")
+        for team_id in (first.team_id, late.team_id):
+            harness.course.teams.rename(team_id, f"Renamed {team_id}")
+        before = results(harness, cup).journal, competitors(harness, cup)
+        for version, name in ((first, "Team 1 v1"), (late, "Team 2 v1")):
+            with pytest.raises(RulingError, match=f"'{name}' is entered already"):
+                await tournaments.add_bot(cup.id, BotChoice(version_id=version.id), "x")
+        assert (results(harness, cup).journal, competitors(harness, cup)) == before
+
+
 async def test_nobody_joins_after_the_last_round_is_paired(tmp_path: Path) -> None:
     async with open_harness(tmp_path) as harness, running(harness) as tournaments:
         cup = await create(tournaments, **SWISS)

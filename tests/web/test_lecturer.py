@@ -336,6 +336,7 @@ async def test_a_bot_joins_a_tournament(played: Played) -> None:
     course = played.world.course
     course.settings.change(references=["ladder:1", "minimax:3"])
     newest = played.qualify(played.add_version())
+    course.teams.rename(played.versions["Team 2 v1"].team_id, "Renamed")
     async with played.world.browser("lecturer") as browser:
         page = await browser.text(CUP)
         for value in (f"version:{newest.id}", "reference:minimax:3", "reference:ladder:2"):

@@ -46,17 +46,24 @@ def late_candidate(
 
 
 def joining(
-    summary: TournamentResults, candidate: Candidate, player: Player, replaces: str | None = None
+    summary: TournamentResults,
+    candidate: Candidate,
+    player: Player,
+    replaces: str | None = None,
+    field: Sequence[Entered] = (),
 ) -> list[Ruling]:
     """Return the rulings by which a bot joins, in the place of ``replaces`` if it is not None.
 
-    Raises RulingError if the bot cannot join now.
+    ``field`` are the entrants of the beginning.  Raises RulingError if the bot cannot join now.
     """
-    kind, name = summary.plan.kind, candidate.name
+    kind, name, version = summary.plan.kind, candidate.name, candidate.version
     if not FORMAT_TABLES[kind].TAKES_LATE_BOTS:
         raise RulingError(
             f"a tournament of format {kind!r} takes no bot after it was created: make another tournament"
         )
+    if version is not None:  # a team that was renamed has another name here
+        entered = {one.version: one.name for one in (*field, *late_entrants(summary.journal))}
+        name = entered.get(version.id, name)
     if name in summary.rulings.withdrawn:
         raise RulingError(f"{name!r} is entered already, and has withdrawn: rule that it plays on")
     if name in summary.bots:
@@ -66,7 +73,6 @@ def joining(
         raise RulingError(f"the names {clash!r} and {name!r} are too like one another")
     if summary.plan.openings and "openings" not in player.capabilities:
         raise RulingError(f"{name} {CANNOT_TAKE_OPENINGS}")
-    version = candidate.version
     if version is not None and version.digest != player.digest:
         raise RulingError(f"{name} is not what was checked: have this version checked again")
     under_way = round_under_way(summary.schedule, summary.history)
@@ -75,11 +81,11 @@ def joining(
             f"the last round of this tournament, {under_way}, is paired, so that a bot that joins now would "
             "play no game: make another tournament"
         )
-    entered = candidate.entered(player.digest)
+    entrant = candidate.entered(player.digest)
     data = {
         **note_of(player, name, NO_FOLDER, replaces),
-        "version": entered.version,
-        "reference": entered.reference,
+        "version": entrant.version,
+        "reference": entrant.reference,
     }
     leaves = replaces is not None and replaces not in summary.rulings.withdrawn
     left = [withdrawal(summary, replaces)] if replaces is not None and leaves else []

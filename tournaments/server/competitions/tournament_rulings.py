@@ -114,13 +114,15 @@ class TournamentRulings:
 
         Raises TournamentSpecError for a bot that cannot play; CourseError, StoreError.
         """
-        context, spec = self._context, FixedSpec.read(competition.spec).chosen
+        context, fixed = self._context, FixedSpec.read(competition.spec)
+        spec = fixed.chosen
         versions, teams = context.course.versions, context.course.teams
         candidate = await trio.to_thread.run_sync(
             late_candidate, spec, choice, versions, teams, context.now()
         )
         players = await players_of(context, [candidate.entered("")], spec.game, competition.id)
-        return partial(joining, candidate=candidate, player=players[candidate.name], replaces=replaces)
+        player = players[candidate.name]
+        return partial(joining, candidate=candidate, player=player, replaces=replaces, field=fixed.field)
 
     async def record(self, tournaments: Iterable[Competition]) -> None:
         """Add the rows for the rulings of some tournaments that the course's database lacks.

@@ -92,7 +92,7 @@ async def page(request: Request, status: int = 200, wrong: str = "", **given: st
         game_rulings=GAME_RULINGS.items(),
         bot_rulings=BOT_RULINGS.items(),
         takes_late_bots=takes_late_bots,
-        late_bots=await in_thread(_late_bots, site, summary) if takes_late_bots else [],
+        late_bots=await in_thread(_late_bots, site, tournament, summary) if takes_late_bots else [],
         replaceable=[("", "nobody"), *((name, name) for name in summary.bots)],
         wrong=wrong,
         given=asked | given,
@@ -100,13 +100,16 @@ async def page(request: Request, status: int = 200, wrong: str = "", **given: st
     )
 
 
-def _late_bots(site: Site, summary: TournamentResults) -> list[tuple[str, str]]:
+def _late_bots(site: Site, tournament: Competition, summary: TournamentResults) -> list[tuple[str, str]]:
     """Return the bots that can join, each as form value and label; blocks."""
     with site.course.reading():
         names = {team.id: team.name for team in site.course.teams.all()}
         current = site.course.versions.current().values()
         references = site.course.settings.load().references
-    of_teams = sorted((f"{names[one.team_id]} v{one.number}", one.id) for one in current)
+        entered = {one.version_id for one in site.course.competitions.competitors(tournament.id)}
+    of_teams = sorted(
+        (f"{names[one.team_id]} v{one.number}", one.id) for one in current if one.id not in entered
+    )
     known = dict.fromkeys([*references, *PLAYERS])
     return [
         *((f"{VERSION}{number}", name) for name, number in of_teams if name not in summary.bots),
