@@ -133,7 +133,7 @@ def test_rulings(tmp_path: Path) -> None:
     assert {row.cells[0] for row in index.rows("aside")} == set(loaded(directory).rulings.set_aside)
     assert "games/r001-1v2.html" in index.rows("rulings")[0].links
     game = page_at(site / "games" / "r001-1v2.html").text
-    assert "void. the host <slept>" in game
+    assert "void. Reason: the host <slept>" in game
     assert "counts for nobody" in game
     assert broken_links(pages_in(site)) == []
 

@@ -387,7 +387,7 @@ def game_loader(made: Environment, page: GamePage) -> str:
 
 def ruling_text(entry: Entry) -> str:
     """Return the words for a ruling on a game's page."""
-    return f"{words.date(entry.at)}: {words.ruled(entry)}. {entry.why}"
+    return f"{words.date(entry.at)}: {words.ruled(entry)}. Reason: {entry.why}"
 
 
 def _by_rating(line: Standing) -> tuple[float, int]:
