@@ -159,6 +159,7 @@ TABLE = (
 
     # Pages of lecturers.
     Row("teach", LECTURER),
+    Row("teach.mail", LECTURER),
     Row("teach.roster", LECTURER),
     Row("teach.roster.add", LECTURER),
     Row("teach.roster.import", LECTURER),

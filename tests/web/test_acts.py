@@ -70,6 +70,7 @@ CASES = (
     Case("teach.team.rename", "lecturer", {"name": "Otters"}, of("team", "team")),
     Case("teach.settings.save", "lecturer", {"title": "Another course", "game": "manchester"}),
     Case("teach.settings.freeze", "lecturer", {"freeze": "now"}),
+    Case("teach.mail", "lecturer", {"do": "retry"}),
     Case("teach.accounts.add", "admin", {"login": "l-2", "name": "L 2", "role": "lecturer"}),
     Case("teach.accounts.link", "admin", {}, of("lecturer")),
     Case("teach.accounts.role", "admin", {"role": "admin"}, of("lecturer")),
@@ -92,13 +93,17 @@ def make_scene(world: World) -> Scene:
     team = world.teams[0]
     course.addresses.begin(student.id, "ada@example.org", "confirm", now)
     newcomer = course.accounts.add("newcomer", "Newcomer", student.role, None, now)
+    course.addresses.enrol(newcomer.id, "newcomer@example.org")
+    link = course.links.make(newcomer.id, LinkPurpose.INVITATION, now)
+    for mail in course.outbox.due(now, 9):
+        course.outbox.failed(mail.id, "550 no such user", now)
     version, _ = course.versions.add(team.id, "c", 1, 1, student.id, "page", now)
     return {
         "newcomer": newcomer.id,
         "lecturer": world.accounts["lecturer"].id,
         "team": team.id,
         "version": version.id,
-        "link": course.links.make(newcomer.id, LinkPurpose.INVITATION, now),
+        "link": link,
         "confirmation": "confirm",
         "token": course.tokens.make(student.id, "laptop", now, None)[1].id,
     }

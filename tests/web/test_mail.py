@@ -9,6 +9,7 @@ import pytest
 from tests.support.courses import NOW, add_version, decide
 from tests.web.played_course import PlayedService
 from tests.web.site import World, open_world
+from tournaments.course.course import Course
 from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import CHOSEN_KINDS, LinkPurpose, Mail, MailAddress, MailKind, VersionState
 from tournaments.database.location import Database
@@ -142,6 +143,37 @@ async def test_the_dashboard_shows_what_could_not_be_delivered(world: World) -> 
     assert f"{ADA}&gt;" in text
     assert "&lt;b&gt;no such user" in text
     assert mail.path not in text
+
+
+async def test_failed_and_held_mails_are_sent_or_deleted_from_the_dashboard(
+    world: World, database: Database
+) -> None:
+    student = world.accounts["student"].id
+    world.course.links.make(student, LinkPurpose.RESET, NOW)
+    [mail] = waiting(world)
+    world.course.outbox.failed(mail.id, "550 5.1.1 no such user", NOW)
+    async with world.browser("lecturer") as browser:
+
+        async def done(do: str) -> str:
+            await browser.submit("/teach", {"do": do}, to="/teach/mail")
+            return await browser.text("/teach")
+
+        assert "1 mail is waiting to be sent again." in await done("retry")
+        assert [one.id for one in waiting(world)] == [mail.id]
+        for do, sentence, number in (
+            ("release", "1 mail is waiting to be sent.", 1),
+            ("discard", "1 mail is deleted.", 0),
+        ):
+            with Course(database.course(), mail=MailHome("another", b"key")) as original:
+                original.links.make(student, LinkPurpose.RESET, NOW)  # it replaces the mail before
+            assert "1 mail of another data directory" in await browser.text("/teach")
+            assert sentence in await done(do)
+            assert len(waiting(world)) == number
+        answer = await browser.submit("/teach", {"do": "x"}, to="/teach/mail")
+        assert answer.status_code == 400
+        journal = await browser.text("/teach/journal")
+    for predicate in ("had 1 failed mail sent again", "had 1 held mail sent", "deleted 1 held mail"):
+        assert f"lecturer {predicate}." in journal
 
 
 async def test_a_site_without_mail_says_nothing_of_it(database: Database, tmp_path: Path) -> None:

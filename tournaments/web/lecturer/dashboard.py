@@ -1,13 +1,15 @@
 """The lecturer's first page: current activity, and problems that need attention."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.checking.report import Report, ReportError
+from tournaments.course.audit import Act
 from tournaments.course.model import (
     Account,
     Competition,
@@ -20,8 +22,10 @@ from tournaments.course.model import (
 )
 from tournaments.database.state import DatabaseState
 from tournaments.server.slots import Kind
-from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import Site, settings_of, site_of
+from tournaments.web.http.errors import BadInput
+from tournaments.web.http.rendering import render, see_other
+from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_context import Site, act, settings_of, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.journal import Row, logins_of, row_of
 
@@ -234,4 +238,35 @@ async def page(request: Request) -> Response:
     )
 
 
-ROUTES = (Route("GET", "/teach", page, Access.LECTURER, "teach"),)
+async def mail(request: Request) -> Response:
+    """Send failed mails again, or send or delete the mails that are held, as ``do`` says."""
+    site, form = site_of(request), await request.form()
+    wanted = text_of(form, "do")
+    if wanted not in MAIL_ACTIONS:
+        raise BadInput("Choose what is to be done with the mails.")
+    if not site.course.outbox.is_on:
+        raise BadInput("This server sends no mail: server.toml has no table [mail].")
+
+    def do(entry: Act) -> int:
+        outbox, now = site.course.outbox, site.now()
+        works: dict[str, Callable[[], int]] = {
+            "retry": partial(outbox.retry, now),
+            "release": partial(outbox.release, now),
+            "discard": outbox.discard,
+        }
+        number = works[wanted]()
+        entry.detail, entry.is_recorded = {"mails": number}, number > 0
+        return number
+
+    number = await act(request, do, f"mail.{wanted}", "mails")
+    verb = "is" if number == 1 else "are"
+    return see_other(request, "/teach#mail", f"{_counted(number, 'mail')} {verb} {MAIL_ACTIONS[wanted]}.")
+
+
+MAIL_ACTIONS = {"retry": "waiting to be sent again", "release": "waiting to be sent", "discard": "deleted"}
+"""Value of the form's buttons -> the words for what is done with the mails."""
+
+ROUTES = (
+    Route("GET", "/teach", page, Access.LECTURER, "teach"),
+    Route("POST", "/teach/mail", mail, Access.LECTURER, "teach.mail"),
+)

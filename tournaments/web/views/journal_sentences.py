@@ -17,6 +17,7 @@ GROUPS = {
     "version": "versions",
     "tournament": "tournaments",
     "marks": "marks",
+    "mail": "mails",
     "challenge": "challenges",
     "settings": "settings",
     "token": "tokens",
@@ -109,6 +110,9 @@ SENTENCES: Mapping[str, Callable[[str, Detail], str]] = {
     "challenge.consent": lambda subject, detail: (
         f"let others challenge {subject}" if detail.get("accepts") else f"refused challenges of {subject}"
     ),
+    "mail.discard": lambda _subject, detail: f"deleted {_many(detail.get('mails', 0), 'held mail')}",
+    "mail.release": lambda _subject, detail: f"had {_many(detail.get('mails', 0), 'held mail')} sent",
+    "mail.retry": lambda _subject, detail: f"had {_many(detail.get('mails', 0), 'failed mail')} sent again",
     "marks.export": _exported,
     "marks.publish": _about("published the marks of {}"),
     "marks.withdraw": _about("withdrew the published marks of {}"),
