@@ -109,7 +109,7 @@ def test_links_of_the_command_line_go_out_by_mail(data: Path, tmp_path: Path) ->
     roster = tmp_path / "roster.csv"
     roster.write_text("login,name,team,email\ns-2,S 2,Team 1,s-2@example.org\ns-3,S 3,Team 1,\n")
     result = invoke("admin", "roster", "import", roster, "--data", data)
-    assert "1 addresses set; 1 links go out by mail" in result.stderr
+    assert "1 address set; 1 link goes out by mail" in result.stderr
     assert numbers(data) == (2, 0, 0)
     assert "2 waiting, 0 failed" in one_object(invoke("doctor", "--json", "--data", str(data)).output)["mail"]
 

@@ -294,7 +294,7 @@ def test_the_tables_of_a_run_at_work_are_not_compared(copy: Path) -> None:
         result = invoke("verify", copy)
         assert result.exit_code == 0
         assert result.output.splitlines() == [
-            "tables: a run is at work: its tables are not compared (a remark)",
+            "tables: a run is active: its tables are not compared (a remark)",
             f"{GAMES} games verified, nothing wrong",
         ]
     with TournamentDirectory(copy).locked():  # verify has not kept the lock

@@ -343,7 +343,7 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="As of kalarena serve.  [default: DIR/server.toml, if it is there]",
+    help="The server's configuration.  [default: DIR/server.toml, if it is there]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(data: Path | None, config: Path | None, as_json: bool) -> None:

@@ -45,29 +45,33 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     default=DATA,
     show_default=True,
     metavar="DIR",
-    help="Where everything is kept; made if it is not there.",
+    help="The data directory, which is created if it is missing.",
 )
-@click.option("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1, this machine alone]")
-@click.option("--port", type=click.IntRange(0, 65_535), help="0 is any free one.  [default: 8000]")
+@click.option(
+    "--host", metavar="ADDRESS", help="Listen at this address.  [default: 127.0.0.1, this machine alone]"
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="Listen at this port; 0 is any free one.  [default: 8000]"
+)
 @click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help=f"What else there is to decide: docs/server.md.  [default: DIR/{SERVER_FILE}, if it is there]",
+    help=f"The configuration, see docs/server.md.  [default: DIR/{SERVER_FILE}, if it is there]",
 )
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
-    help="Log lines of text, or one JSON object a line.  [default: text]",
+    help="Log as text, or as one JSON object a line.  [default: text]",
 )
 @click.option("--demo", is_flag=True, help="Add three teams, a lecturer and two bots, to try it out.")
 def command(
     data: Path, host: str | None, port: int | None, config: Path | None, log_format: str | None, demo: bool
 ) -> None:
-    """Run the course's server: students submit, bots qualify and play, everybody watches.
+    """Run the server of a course: students submit bots, which are checked and play, and everybody watches.
 
-    SIGTERM and Ctrl-C end it within two seconds, or some more with a cluster; what was under way is taken
-    up at the next start.
+    SIGTERM and Ctrl-C end it within two seconds, or some more with a cluster.  Interrupted work is continued
+    at the next start.
     """
     try:
         file = _file(data, config, {"host": host, "port": port, "log_format": log_format})

@@ -60,15 +60,15 @@ def command(
     url: str | None,
     jobs: int | None,
 ) -> None:
-    """Judge games again from their records; report whatever does not follow.
+    """Judge games again from their records, and report differences.
 
     PATH is a game record (`kalarena play --record`) or the directory of a tournament, of which the store,
     the games' files and the tables are verified too, and the hash chain over all that was stored.
 
-    While a run is at work its tables are not compared; those that a killed run left are old, which is a
-    remark.
+    While a run is active, its tables are not compared.  Tables that a killed run left behind are older, which
+    is only a remark.
 
-    Exit status: 0 all follows, 1 something does not, 2 bad usage, not to be read, or nothing to verify.
+    Exit status: 0 no difference, 1 a difference, 2 bad usage, an unreadable store, or nothing to verify.
     """
     database = _database(url)
     expected = _expected(paths, head, head_number, is_on_server=database is not None)

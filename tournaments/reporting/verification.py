@@ -182,7 +182,7 @@ class Verification:
             damaged = Complaint("archive", GAMES, "as a whole one", f"{why}, and another one")
             yield self._add_general(name, damaged)
         if at_work or _is_at_work(directory):
-            yield RecordFinding(TABLES, Remark("a run is at work: its tables are not compared"))
+            yield RecordFinding(TABLES, Remark("a run is active: its tables are not compared"))
         else:
             yield from self._of_reports(summary, directory, started, chain)
         if not summary.kept and not self.elsewhere:

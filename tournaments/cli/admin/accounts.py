@@ -13,8 +13,8 @@ from tournaments.course.model import LinkPurpose, Role
 @click.command("add")
 @click.argument("login")
 @click.option("--role", type=click.Choice([role.value for role in Role]), required=True)
-@click.option("--name", metavar="NAME", help="For people.  [default: the login]")
-@click.option("--team", metavar="TEAM", help="Of a student; made if it is not there.")
+@click.option("--name", metavar="NAME", help="The person's name.  [default: the login]")
+@click.option("--team", metavar="TEAM", help="The student's team, which is created if it is missing.")
 @click.option("--email", metavar="ADDRESS", help="Where the link goes, too, if the server sends mail.")
 @data_option
 @config_option
@@ -29,7 +29,7 @@ def add_command(
     config: Path | None,
     as_json: bool,
 ) -> None:
-    """Add the account LOGIN, and print the link with which its password is chosen."""
+    """Add the account LOGIN, and print the link with which its owner chooses a password."""
     with open_course(data, config) as opened:
         course = opened.course
         if email is not None and not course.outbox.is_on:
@@ -52,7 +52,7 @@ def add_command(
 @config_option
 @json_option
 def reset_command(login: str, data: Path, config: Path | None, as_json: bool) -> None:
-    """Print a link with which LOGIN's password is chosen anew; the old one is valid until then."""
+    """Print a link with which LOGIN chooses a new password; the present one is valid until then."""
     with open_course(data, config) as opened:
         account = opened.account(login)
         purpose = LinkPurpose.RESET if account.has_password else LinkPurpose.INVITATION
@@ -69,14 +69,14 @@ def _print(login: str, link: str, as_json: bool) -> None:
 @click.command("token")
 @click.argument("login")
 @click.option("--days", type=click.IntRange(1, 3660), help="How long it is valid.  [default: for ever]")
-@click.option("--name", default="kalarena admin", show_default=True, help="What the account's page calls it.")
+@click.option("--name", default="kalarena admin", show_default=True, help="Its name on the page Account.")
 @data_option
 @config_option
 @json_option
 def token_command(
     login: str, days: int | None, name: str, data: Path, config: Path | None, as_json: bool
 ) -> None:
-    """Print a new API token of LOGIN, this once."""
+    """Print a new API token of LOGIN, which cannot be printed again."""
     with open_course(data, config) as opened:
         account = opened.account(login)
         with opened.course.transaction():

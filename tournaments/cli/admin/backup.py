@@ -28,9 +28,9 @@ MEGABYTE = 1_000_000
 @config_option
 @json_option
 def backup_command(file: Path, data: Path, config: Path | None, as_json: bool) -> None:
-    """Write all that a server keeps into FILE, a tar archive; the server may run meanwhile.
+    """Write everything that a server stores into FILE, a tar archive.  The server may run meanwhile.
 
-    With PostgreSQL, FILE has everything but the databases: back those up with pg_dump, and first.
+    With PostgreSQL, FILE has everything but the databases: back them up first, with pg_dump.
     """
     with explained():
         on_server = server_file(data, config).database is not None
@@ -58,7 +58,7 @@ def backup_command(file: Path, data: Path, config: Path | None, as_json: bool) -
     required=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where the data go: an empty directory, or none yet.",
+    help="The new data directory, which must be empty or missing.",
 )
 @json_option
 def restore_command(file: Path, data: Path, as_json: bool) -> None:

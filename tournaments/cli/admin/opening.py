@@ -33,7 +33,7 @@ config_option = click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help=f"As of kalarena serve.  [default: DIR/{SERVER_FILE}, if it is there]",
+    help=f"The server's configuration.  [default: DIR/{SERVER_FILE}, if it is there]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 

@@ -25,9 +25,10 @@ def command() -> None:
 def import_command(path: Path, data: Path, config: Path | None, as_json: bool) -> None:
     """Import the roster FILE, a CSV with the columns login, name and team.
 
-    Who is new is added, who is there is renamed or moved; nobody is deleted.  Prints a CSV with the one-time
-    links of who is new, which cannot be had again.  If the server sends mail, a column email is read, and the
-    links go out by mail, too.  If anything is wrong with FILE, nothing is changed.
+    New students are added, and known ones are renamed or moved; nobody is deleted.  An empty team is a team
+    of one.  Prints a CSV with the one-time links of new students, which cannot be printed again.  If the
+    server sends mail, a column email is read, and the links go out by mail, too.  If anything is wrong with
+    FILE, nothing is changed.
     """
     try:
         roster = parse_roster(decode_roster(path.read_bytes()))
@@ -74,7 +75,9 @@ def import_command(path: Path, data: Path, config: Path | None, as_json: bool) -
         err=True,
     )
     if result.readdressed:
-        click.echo(f"{len(result.readdressed)} addresses set; {result.mailed} links go out by mail", err=True)
+        addresses = "1 address" if len(result.readdressed) == 1 else f"{len(result.readdressed)} addresses"
+        links_go = "1 link goes" if result.mailed == 1 else f"{result.mailed} links go"
+        click.echo(f"{addresses} set; {links_go} out by mail", err=True)
 
 
 def _of_file(path: Path, error: RosterError) -> str:
