@@ -17,7 +17,7 @@ from tournaments.results.chain_check import ChainCheck
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 from tournaments.results.schema import REVISION, game, metadata, tournament
-from tournaments.results.store import MIGRATIONS, Store, StoreError
+from tournaments.results.store import MIGRATIONS, NothingKeptError, Store, StoreError
 
 IDENTITY = {"game": "manchester", "time control": "2 s", "bots": {"one": "d1", "two": "d2"}}
 CONFIG = {"game": "manchester", "bots": ["one", "two"]}
@@ -86,6 +86,15 @@ def test_a_damaged_record_is_an_error_of_its_own(place: Location) -> None:
 
 
 # The tournament's identity
+
+
+def test_games_without_a_tournament_are_those_of_practice(place: Location) -> None:
+    with Store(place) as store:
+        store.add(make_record("r001-1v2"), 1)
+        with pytest.raises(
+            NothingKeptError, match=r"holds the games of a practice ladder .* see them on the pages"
+        ):
+            store.config()
 
 
 def test_a_tournament_is_claimed_and_resumed(place: Location) -> None:

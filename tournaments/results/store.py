@@ -172,14 +172,23 @@ class Store:
     def config(self) -> dict[str, Any]:
         """Return the configuration that ``claim`` stored, with its ``name``.
 
-        Raises NothingKeptError if there is none.
+        Raises NothingKeptError if there is none, also if there are games.
         """
         row = self._one_tournament()
+        if row is None and self._has_games():
+            raise NothingKeptError(
+                f"{self.location} holds the games of a practice ladder or of challenges, and no tournament: "
+                "see them on the pages of the server"
+            )
         if row is None:
             raise NothingKeptError(f"{self.location} holds no tournament yet: run the tournament first")
         with self._connections.explained():
             config: dict[str, Any] = json.loads(row["config"])
             return {"name": row["name"], **config}
+
+    def _has_games(self) -> bool:
+        with self._connections.reading() as connection:
+            return connection.execute(select(game.c.key).limit(1)).first() is not None
 
     def _one_tournament(self) -> Any:
         with self._connections.reading() as connection:
