@@ -32,7 +32,7 @@ from tournaments.web.http.uploads import (
     upload_limits,
 )
 from tournaments.web.views.challenge_view import form_for
-from tournaments.web.views.published_marks import marks_of
+from tournaments.web.views.published_marks import marks_of, published
 from tournaments.web.views.visibility import titles_for
 
 FILE, FOLDER = "file", "folder"
@@ -108,10 +108,13 @@ async def team_page(request: Request, status: int = 200, complaint: str = "") ->
     now = site.now()
     team_id = team_of(user)
     current = (await site.read_cache.get(site.course.versions.current)).get(team_id)
-    records = await in_thread(team_records, site.course, settings, team_id, current, now)
-    built = await in_thread(site.service.built_size, team_id)
-    records = replace(records, stored=records.stored + built)
-    marks = await in_thread(marks_of, site.course, user.login)
+
+    def read() -> TeamRecords:
+        found = team_records(site.course, settings, team_id, current, now)
+        return replace(found, stored=found.stored + site.service.built_size(team_id))
+
+    records = await in_thread(read)
+    marks = marks_of(await site.read_cache.get(published, site.course), user.login)
     marked = {one.slug for one in marks}
     competitions = await site.read_cache.get(site.course.competitions.all) if marks else []
     # Marks go with a deleted tournament.  Those of a hidden one were published on purpose.

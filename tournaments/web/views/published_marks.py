@@ -55,8 +55,8 @@ def published(course: Course) -> Mapping[str, Event]:
     return {slug: event for slug, event in newest.items() if event.action == PUBLISH}
 
 
-def marks_of(course: Course, login: str) -> list[PublishedMark]:
-    """Return the published marks of one student, the newest first.  Blocks."""
+def marks_of(sheets: Mapping[str, Event], login: str) -> list[PublishedMark]:
+    """Return the marks of one student in published sheets, the newest first."""
     return [
         PublishedMark(
             slug=slug,
@@ -66,6 +66,6 @@ def marks_of(course: Course, login: str) -> list[PublishedMark]:
             rank=found["rank"],
             explanation=found["explanation"],
         )
-        for slug, event in published(course).items()
+        for slug, event in sheets.items()
         if (found := event.detail["marks"].get(login)) is not None
     ]
