@@ -147,6 +147,14 @@ def test_play_for_people() -> None:
     assert "    | my last words" in result.stdout
 
 
+def test_play_explains_the_last_words_of_a_bot_that_ended() -> None:
+    Path("alone.py").write_text("input(); print('MOVE;1', flush=True); input(); import my_other_file\n")
+    lines = invoke("play", "alone.py", "greedy", "--game", SMALL).stdout.splitlines()
+    assert lines[2].startswith("  alone: 1 move, ")
+    assert lines[3].startswith('  its last words on standard error: "ModuleNotFoundError: No module named ')
+    assert "a bot that is a single file brings that file only" in lines[3]
+
+
 SLOW_TO_LOAD = ("strong",)
 """Their searches are compiled, or take long to import."""
 

@@ -214,11 +214,12 @@ def _show_result(played: GameRecord) -> None:
     click.echo(f"{played.result.detail}   [{played.result.reason}]")
     for index, player in enumerate(played.players):
         mean = played.mean_move_ms(index)
-        moves = sum(move.player == index for move in played.moves)
-        click.echo(
-            f"  {player.name}: {moves} moves" + (f", {mean:.3g} ms a move" if mean is not None else "")
-        )
+        count = sum(move.player == index for move in played.moves)
+        moves = "1 move" if count == 1 else f"{count} moves"
+        click.echo(f"  {player.name}: {moves}" + (f", {mean:.3g} ms a move" if mean is not None else ""))
         lost_by_fault = played.result.fault is not None and played.result.winner != index
+        if lost_by_fault and played.result.note:
+            click.echo(f"  {visible(played.result.note)}")
         if lost_by_fault and played.stderr[index].strip():
             click.echo("  the end of its standard error:")
             click.echo(stderr_end(played.stderr[index]))

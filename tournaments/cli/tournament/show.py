@@ -113,7 +113,7 @@ def _used(record: GameRecord, index: int) -> str:
     """Return the sentence about what a bot used."""
     player, status = record.players[index], record.exit_status[index]
     moves = [move for move in record.moves if move.player == index]
-    parts = [f"{len(moves)} moves"]
+    parts = ["1 move" if len(moves) == 1 else f"{len(moves)} moves"]
     if moves:
         longest = max(move.charged_us for move in moves)
         total = sum(move.charged_us for move in moves)
