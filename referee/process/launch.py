@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -156,7 +157,7 @@ def why_not_runnable(player: Player, number: int | None, error: str = "") -> str
             )
         return f"{name} needs a loader or an interpreter that is not on this system"
     if number == errno.EACCES and not os.access(program, os.X_OK):
-        return f"{name} is not executable: chmod +x {name}"
+        return f"{name} is not executable: chmod +x {shlex.quote(name)}"
     return f"{name}: {error or os.strerror(number or 0)}"
 
 

@@ -142,6 +142,12 @@ def test_a_file_that_is_not_executable(tmp_path: Path, text: str) -> None:
     assert refusal(text, tmp_path) == f"{program} is not executable: chmod +x {program}{OR_A_COMMAND}"
 
 
+def test_the_command_that_makes_a_file_executable_can_be_copied(tmp_path: Path) -> None:
+    program = make_file(tmp_path / "my best bot" / "engine")
+    text = refusal("my best bot/engine", tmp_path)
+    assert text == f"{program} is not executable: chmod +x '{program}'{OR_A_COMMAND}"
+
+
 def test_a_jar_file_needs_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_file(tmp_path / "Agent.jar")
     monkeypatch.setenv("PATH", str(tmp_path))

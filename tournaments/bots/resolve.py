@@ -267,7 +267,7 @@ def _file_command(path: Path) -> tuple[str, ...]:
 
 def _not_executable(path: Path) -> str:
     return (
-        f"{path} is not executable: chmod +x {path}, or write the command that runs it, "
+        f"{path} is not executable: chmod +x {shlex.quote(str(path))}, or write the command that runs it, "
         'such as "node bot.js" or "java -cp . Bot"'
     )
 
