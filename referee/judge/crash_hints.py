@@ -57,6 +57,11 @@ EXPLANATIONS = {
         r"Cannot find module '(?P<what>[^']+)'",
         "the module {what} is not there: it must lie in the bot's directory, with node_modules",
     ),
+    "lua-module": (
+        r"\bmodule '(?P<what>[^']+)' not found:",
+        "the module {what} is not there: it must lie in the bot's directory (a bot that is a single file "
+        "brings that file only)",
+    ),
     "python2": (
         r"Missing parentheses in call to 'print'|NameError: name '(raw_input|xrange|unicode)' is not defined",
         "it is written for Python 2, and was run by Python 3",
@@ -93,6 +98,11 @@ EXPLANATIONS = {
         "-static",
     ),
     "library": (r"error while loading shared libraries", LIBRARY),
+    "sanitizer": (
+        r"AddressSanitizer failed to allocate|ReserveShadowMemoryRange failed",
+        "an address sanitizer reserves more memory than a bot may: build the bot without -fsanitize=address, "
+        "or play it with --sandbox off",
+    ),
     "format": (
         r"Exec format error|cannot execute binary file",
         "it was compiled for another system or processor: compile it here",

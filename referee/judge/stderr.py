@@ -87,9 +87,13 @@ _NODE_FRAME = r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js):(
 _NODE_NATIVE = r"^ *\d+: 0x[0-9a-f]+ "
 
 _GO_HEAD = r"^(panic: |fatal error: |runtime: goroutine stack exceeds )"
-_GO_FRAME = r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"
+_GO_FRAME = r"^\t(?P<file>.+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"
 
 _RUST_PANIC = r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$"
+_LUA_STACK = "stack traceback:"
+_LUA_HEAD = r"^\S*lua\S*: (?:(?P<file>[^:]+):(?P<line>\d+): )?(?P<words>.+)$"
+MAX_LUA_LINES = 40
+"""Most lines of a Lua error message: a missing module is followed by all places where it was sought."""
 _TERMINATE = r"^terminate called after throwing an instance of '(?P<type>.+)'$"
 _UNINFORMATIVE = (
     r"^(note: |(/\S*/)?env: use -\[v\]S|Error: Could not create the Java Virtual Machine|"
@@ -102,15 +106,15 @@ _GAP = r"^\[\.\.\. \d+ bytes not kept \.\.\.\]$"
 def last_words(text: str) -> str:
     """Return the most informative line, with the location in the bot's own program if the text has one.
 
-    That is the error of a Python traceback, the last exception of a Java one, the error of Node, the panic of
-    Go or Rust, the message of a C++ exception; else the last line that is not blank.
+    That is the error of a Python traceback, the last exception of a Java one, the error of Node or Lua, the
+    panic of Go or Rust, the message of a C++ exception; else the last line that is not blank.
     """
     lines = [line.rstrip() for line in text.split("\n") if line.strip() and not is_notice(line)]
     while len(lines) > 1 and re.match(_UNINFORMATIVE, lines[-1]):
         lines.pop()
     if not lines:
         return ""
-    for find in (_giving_up, _java, _node, _go, _rust, _cplusplus, _python):
+    for find in (_giving_up, _java, _node, _go, _rust, _lua, _cplusplus, _python):
         found = find(lines)
         if found:
             return found
@@ -224,6 +228,19 @@ def _rust(lines: list[str]) -> str:
             return _at(
                 f"panicked: {lines[number + 1]}", None if "/library/" in location["file"] else location
             )
+    return ""
+
+
+def _lua(lines: list[str]) -> str:
+    if _LUA_STACK not in lines:
+        return ""
+    stack = len(lines) - 1 - lines[::-1].index(_LUA_STACK)
+    if not all(line.startswith("\t") for line in lines[stack + 1 :]):
+        return ""  # the bot survived it, and printed more afterwards
+    for number in range(stack - 1, max(-1, stack - 1 - MAX_LUA_LINES), -1):
+        head = re.match(_LUA_HEAD, lines[number])
+        if head is not None:
+            return _at(head["words"], head if head["file"] else None)
     return ""
 
 
