@@ -195,12 +195,15 @@ memory and files come first; they are in referee/judge/runtime_messages.py."""
 
 
 @lru_cache(maxsize=1)
-def _compiled() -> list[tuple[re.Pattern[str], str]]:
-    """Return the explanations with compiled patterns.
+def _compiled() -> list[tuple[re.Pattern[str], str, str]]:
+    """Return the explanations with compiled patterns and their names.
 
     This takes milliseconds, and is done when the first bot has failed.
     """
-    return [(re.compile(pattern, re.MULTILINE), sentence) for pattern, sentence in EXPLANATIONS.values()]
+    return [
+        (re.compile(pattern, re.MULTILINE), sentence, name)
+        for name, (pattern, sentence) in EXPLANATIONS.items()
+    ]
 
 
 SIGNALS = {
@@ -238,16 +241,20 @@ STATUSES = {
 """Exit status -> its meaning (POSIX, Shell Command Language 2.8.2)."""
 
 
-def explain(stderr_tail: str, status: int | None = None) -> str:
+def explain(stderr_tail: str, status: int | None = None, memory_mb: int | None = None) -> str:
     """Explain a bot's last words, or else its exit status, in one sentence without its full stop.
 
-    ``stderr_tail`` is the result of ``referee.judge.stderr.last_words``; ``status`` is negative for a
-    signal's number.  Empty if nothing is known.
+    Empty if nothing is known.
+
+    Args:
+        stderr_tail: The result of ``referee.judge.stderr.last_words``.
+        status: The exit status, negative for a signal's number.
+        memory_mb: The bot's limit of memory, for advice on a heap.
     """
-    for pattern, sentence in _compiled():
+    for pattern, sentence, name in _compiled():
         found = pattern.search(stderr_tail)
         if found is not None:
-            return sentence.format_map(found.groupdict())
+            return advise(HINTS[name], memory_mb) if name in HINTS else sentence.format_map(found.groupdict())
     return "" if status is None else explain_status(status)
 
 

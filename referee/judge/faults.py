@@ -84,7 +84,7 @@ def loss_by_exit(
         limits: The bot's limits; None if it has none.
         judge: The version of the judge's rules.
     """
-    note = exit_note(event)
+    note = exit_note(event, limits)
     if judge > 1:
         lines = early_message(early)
         hint = runtime_messages.find_fault(lines) if lines else None
@@ -120,7 +120,7 @@ def neither_started(
         if isinstance(event, NotStarted):
             whys.append(event.why)
         elif isinstance(event, BotExited):
-            said = verdict_text.last_words(event.last_words)
+            said = verdict_text.last_words(event.last_words, limits)
             ended = verdict_text.exited(event.status, verdict_text.BEFORE_START, event.unfinished)
             whys.append("; ".join(filter(None, (ended, said))))
         else:
@@ -187,7 +187,7 @@ class RuntimeFailure:
         elif isinstance(event, LineTooLong):
             self.lines.append(event.head)
         if isinstance(event, BotExited):
-            self._exit_note = exit_note(event)
+            self._exit_note = exit_note(event, limits)
             self._exit_hint = exit_hint(event, limits)
         return is_last
 
@@ -220,9 +220,9 @@ def message_note(lines: Sequence[str], exit_note: str) -> str:
     return "; ".join(filter(None, (verdict_text.error_on_stdout(lines), exit_note)))
 
 
-def exit_note(event: BotExited) -> str:
+def exit_note(event: BotExited, limits: Limits | None) -> str:
     """Return the note on the end of a process: its last words, and the directories that were full."""
-    notes = (verdict_text.last_words(event.last_words), verdict_text.full_directories(event.full))
+    notes = (verdict_text.last_words(event.last_words, limits), verdict_text.full_directories(event.full))
     return "; ".join(filter(None, notes))
 
 

@@ -196,11 +196,14 @@ def error_on_stdout(lines: Sequence[str]) -> str:
     return f"it complained on standard output: {quote(line, LONGEST_WORDS)}"
 
 
-def last_words(text: str) -> str:
-    """Return the note on the end of standard error, with an explanation where one is known."""
+def last_words(text: str, limits: Limits | None = None) -> str:
+    """Return the note on the end of standard error, with an explanation where one is known.
+
+    ``limits`` are those of the bot; advice on a heap depends on them.
+    """
     if not text:
         return ""
-    meaning = crash_hints.explain(text)
+    meaning = crash_hints.explain(text, memory_mb=None if limits is None else limits.memory_mb)
     return f"its last words on standard error: {_quote_end(text)}{f'. That is: {meaning}' if meaning else ''}"
 
 

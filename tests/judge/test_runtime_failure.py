@@ -241,6 +241,14 @@ def test_the_sentence_names_the_limit_and_a_heap_that_fits() -> None:
     assert "-Xmx150m" in judged.result.detail
 
 
+def test_the_note_names_the_same_heap_as_the_sentence() -> None:
+    words = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"
+    judged = Judged(limits=Limits(memory_mb=2048))
+    judged.tell(BotExited(0, 0.1, 1, "", words))
+    assert "--max-old-space-size=1024" in judged.result.detail
+    assert "--max-old-space-size=1024" in judged.result.note
+
+
 def test_every_runtime_has_advice() -> None:
     runtimes = {hint.runtime for hint in HINTS.values() if hint.fault}
     assert runtimes == {"Java", "Node", "Go", "Rust", "C++", "Python", "Lua", "C#", ""}
