@@ -321,7 +321,7 @@ class Match(Generic[S, M]):
         self.on_turn = player
         self._clock.await_move(player)
         if self._early[player]:
-            return self._reply(player, self._early[player].popleft().line, None)
+            return self._reply(player, self._early[player].popleft().line, None, is_early=True)
         closed = self._output_closed[player]
         return self._closed_output(closed) if closed is not None else []
 
@@ -342,15 +342,19 @@ class Match(Generic[S, M]):
             return self._start_read(StartRead(player, at))
         return []
 
-    def _reply(self, player: int, line: str, usage: Usage | None) -> list[Send]:
-        """Process a line that the bot on turn completed in time: a move, or a fault."""
+    def _reply(self, player: int, line: str, usage: Usage | None, *, is_early: bool = False) -> list[Send]:
+        """Process a line that the bot on turn completed in time: a move, or a fault.
+
+        ``is_early`` is true if the line was complete before the turn began.
+        """
         game, state = self.game, self.state
         try:
             move = self._conversations.receive(player, line, state)
             following = game.apply(state, move)
         except IllegalMoveError as error:
             reason = Reason.PROTOCOL if line == SWAP_WORD else Reason.ILLEGAL
-            return self._lose(player, reason, error.fault, verdict_text.refused(line, error.message))
+            detail = verdict_text.refused(line, error.message) + (verdict_text.EARLY if is_early else "")
+            return self._lose(player, reason, error.fault, detail)
         except (RemoteProtocolError, InvalidMoveError) as error:
             detail = verdict_text.refused(line, error.message)
             if self.judge > 1 and runtime_messages.begins_error_message(line):

@@ -41,6 +41,11 @@ ACTIVITY_ADVICE = {
     "ended": ". Nothing came in this turn, and its process is ending",
 }
 """Activity of a late bot (events.ACTIVITIES) -> advice for its author."""
+EARLY = (
+    ". The line came before this turn began, so it counts as the reply of this turn: "
+    "send one line a turn, after the line that gives the turn"
+)
+"""Addition to the sentence for an illegal move that was waiting when the turn began."""
 CLOSED_INPUT = (
     "it closed its standard input, or its process ended, so that it could not be told the last move; "
     "a bot must read until it gets END"

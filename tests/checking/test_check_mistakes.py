@@ -81,6 +81,12 @@ MISTAKES = {
         "it sent 'MOVE;1': pit 1 of South is empty",
         "that was its own last move, too",
     ),
+    "sends each move twice": (
+        HEAD.replace("flush=True)\n", 'end="\\nMOVE;7\\n", flush=True)\n').replace("1, 8", "7, 0, -1") + LOOP,
+        "one-reply",
+        "it sent 'MOVE;7' right after",
+        "answer only lines that end in YOU",
+    ),
     "throws an exception": (
         HEAD + "def pick(): return [][0]\n" + LOOP,
         "plays-first",

@@ -93,6 +93,17 @@ def test_early_output_is_the_next_reply_and_costs_no_time() -> None:
     assert judged.match.on_turn == 0
 
 
+def test_an_illegal_move_that_came_before_its_turn_is_explained_by_that() -> None:
+    judged = Judged()
+    judged.play("MOVE;7")
+    judged.line(0, "MOVE;7")
+    judged.play("MOVE;3")
+    assert judged.verdict == (1, Reason.ILLEGAL)
+    sent, remark = judged.result.detail.split(". ")
+    assert sent == "Ada (South) lost: it sent 'MOVE;7': pit 7 of South is empty"
+    assert remark.startswith("The line came before this turn began")
+
+
 def test_a_line_before_start_was_read_shows_that_the_bot_is_alive() -> None:
     judged = Judged(asleep=(0, 1))
     judged.line(1, "MOVE;1", at=1.0)

@@ -10,7 +10,7 @@ from referee.games.base import MoveError, Side
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
 from referee.judge.stderr import last_words
-from referee.judge.verdict_text import quote
+from referee.judge.verdict_text import EARLY, quote
 from tournaments.checking.evidence import PlayedScenario
 
 FLUSH = (
@@ -257,6 +257,8 @@ def _cause_of_silence(played: PlayedScenario) -> str:
 
 def _cause_of_illegal_move(played: PlayedScenario) -> str:
     """Return a likely cause of an illegal move that would have been legal in another position."""
+    if played.record.result.detail.endswith(EARLY):
+        return ""  # the verdict names the cause
     game = parse_game(played.record.game)
     text = (played.lines("from") or [""])[-1].partition(";")[2]
     state = states_of(played)[-1]
