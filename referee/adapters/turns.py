@@ -81,6 +81,11 @@ def move_of(reply: bytes) -> bytes:
     return text
 
 
+def _shown(reply: bytes) -> str:
+    """Return a reply in quotes, shortened."""
+    return repr(reply[:LONGEST_SHOWN].decode("utf-8", "replace"))
+
+
 class TurnsAdapter:
     """Translates turns for a bot's process."""
 
@@ -106,12 +111,14 @@ class TurnsAdapter:
     def _receive(self, line: str) -> None:
         is_turn = self._follower.receive(line)
         if self._follower.over:
+            if self._legal_moves is not None and self._rest:
+                note(f"turns adapter: the reply {_shown(self._rest)} had no line feed at the end of the game")
             self._bot.close_input()
         elif is_turn:
             message = turn(self._follower, self._announced)
             self._legal_moves = message["legal_moves"]
             self._bot.send(json.dumps(message, separators=(",", ":")).encode() + b"\n")
-            self._reply()
+            self._reply(is_early=True)
 
     def _read(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -121,15 +128,17 @@ class TurnsAdapter:
             send_to_referee(b"MOVE;" + self._rest)
             self._rest = b""
 
-    def _reply(self) -> None:
+    def _reply(self, *, is_early: bool = False) -> None:
+        """Pass the next reply on, if one is awaited; ``is_early`` is true if it came before its turn."""
         if self._legal_moves is None or not self._replies:
             return
         legal_moves, self._legal_moves = self._legal_moves, None
         reply = self._replies.popleft()
         move = move_of(reply)
         if move.decode("utf-8", "replace") not in legal_moves:
-            shown = reply[:LONGEST_SHOWN].decode("utf-8", "replace")
-            note(f"turns adapter: the reply {shown!r} is none of the legal_moves: {' '.join(legal_moves)}")
+            why = ", and came before this turn began" if is_early else ""
+            legal = " ".join(legal_moves)
+            note(f"turns adapter: the reply {_shown(reply)} is none of the legal_moves: {legal}{why}")
         if move != SWAP_WORD.encode():
             send_to_referee(b"MOVE;" + move + b"\n")
             return

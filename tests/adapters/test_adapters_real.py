@@ -12,7 +12,7 @@ from referee.adapters.beside import Loop
 from referee.games.catalog import GAMES, parse_game
 from referee.games.plugins import GAMES_VARIABLE
 from referee.judge.clock import TimeControl
-from referee.judge.results import GameRecord
+from referee.judge.results import GameRecord, Reason
 from referee.playing import Job, play_game
 from tests.adapters.bots import (
     KGP_NODE,
@@ -192,6 +192,11 @@ async def test_a_fault_is_the_bots_own(
             "turns adapter: the reply 'hello' is none of the legal_moves: 1 2",
         ),
         (
+            "turns python",
+            "input()\nprint('1\\nhello')\n",
+            "turns adapter: the reply 'hello' is none of the legal_moves: 2, and came before this turn began",
+        ),
+        (
             "kgp python",
             KGP_PYTHON.replace("@{number} move", "move"),
             "KGP adapter: error in answer to 'move 2': move has to refer to a state",
@@ -216,6 +221,14 @@ async def test_an_adapter_names_the_mistake_on_standard_error(
     record = await played(bot_of(tmp_path, kind, source), game="kalah(2,2)", control=control)
     assert record.result.winner == 1
     assert record.stderr[0].splitlines()[0] == words
+
+
+async def test_a_turns_reply_without_a_line_feed_is_named(tmp_path: Path) -> None:
+    source = "import sys\ninput()\nsys.stdout.write('1')\nsys.stdout.flush()\ninput()\n"
+    control = TimeControl(move_s=0.5, start_s=10, setup_s=0.0)
+    record = await played(bot_of(tmp_path, "turns python", source), game="kalah(2,2)", control=control)
+    assert record.result.reason is Reason.TIMEOUT
+    assert record.stderr[0].startswith("turns adapter: the reply '1' had no line feed at the end of the game")
 
 
 async def test_a_turns_bot_that_keeps_its_reply_is_found_waiting_for_input(tmp_path: Path) -> None:
