@@ -137,6 +137,10 @@ class KgpSession:
             return None
         command = parse_line(line)
         if command is None:
+            if line.strip():
+                self.comments.append(
+                    f"KGP adapter: ignored, since it is no command: {line[:LONGEST_COMMENT]!r}"
+                )
             return None
         match command.name:
             case "mode":

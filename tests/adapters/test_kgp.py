@@ -193,6 +193,14 @@ def test_moves_refer_to_a_position() -> None:
     assert session.move is None
 
 
+def test_a_line_that_is_no_command_is_noted_for_the_author() -> None:
+    session = KgpSession()
+    session.receive("mode simple")
+    session.receive("@None move 1")
+    session.receive("")
+    assert session.comments == ["KGP adapter: ignored, since it is no command: '@None move 1'"]
+
+
 def test_pings_comments_and_unknown_lines() -> None:
     session = ready()
     session.receive("9 ping")
