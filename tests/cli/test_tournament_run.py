@@ -466,3 +466,5 @@ def test_how_the_program_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert program() == "kalarena"
     monkeypatch.setattr("sys.argv", ["/somewhere/pytest"])
     assert program() == "kalarena"
+    monkeypatch.setattr("sys.argv", ["kalarena"])  # no file: set by a program that calls the command
+    assert program() == "kalarena"

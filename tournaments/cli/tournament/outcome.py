@@ -81,7 +81,7 @@ class Outcome(Generic[Results]):
 def program() -> str:
     """Return the command for this program: its name if the shell finds it, else the path of the call."""
     called = Path(sys.argv[0])
-    if called.name != PROGRAM:  # called as a module, or by another program
+    if called.name != PROGRAM or not called.exists():  # called as a module, or by another program
         return PROGRAM
     found = shutil.which(PROGRAM)
     return PROGRAM if found is not None and Path(found).samefile(called) else str(called)
