@@ -31,6 +31,8 @@ from referee.notebooks.display import html_of
 RECORD_SCHEMA = 2
 """Version of the record's layout; a reader refuses a newer one."""
 
+NO_RECORD = "this is no game record, as kalarena play --record writes one"
+
 JUDGE = 2
 """Version of the judge's rules.  Version 1, of records without a version, has no reasons ``memory`` and
 ``files``: it gives ``exit`` and ``protocol`` instead.  It compares a reply with its limit only if that came
@@ -239,7 +241,7 @@ class GameRecord:
             data: dict[str, Any] = msgpack.unpackb(packed, unicode_errors="surrogatepass")
             schema = data.pop("schema")
         except Exception as error:
-            raise RefereeError(f"this is no game record: {error}") from error
+            raise RefereeError(NO_RECORD) from error
         _refuse_unfinished(data)
         if schema == 1:
             data = current_columns(data) | {
@@ -347,7 +349,7 @@ class GameRecord:
         Raises RefereeError for another value, a view without its private parts, or one of another version.
         """
         if not isinstance(view, dict) or "wire" not in view:
-            raise RefereeError("this is no game record")
+            raise RefereeError(NO_RECORD)
         _refuse_unfinished(view)
         if view.get("schema") != RECORD_SCHEMA:
             raise RefereeError(

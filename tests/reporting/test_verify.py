@@ -448,6 +448,13 @@ def test_files_that_cannot_be_read(tmp_path: Path, played: Path) -> None:
     assert invoke("verify").exit_code == 2
 
 
+def test_a_part_of_a_tournament_is_referred_to_its_directory(played: Path) -> None:
+    for part in ("results.db", "games", f"games/{KEY}", f"games/{KEY}/game.json"):
+        result = invoke("verify", played / part)
+        assert result.exit_code == 2
+        assert result.output.endswith(f"so verify its directory: {played}\n"), result.output
+
+
 @pytest.mark.slow
 def test_a_tournament_of_a_server_with_postgresql(
     played: Path, tmp_path: Path, postgresql: PostgreSQLServer

@@ -1,5 +1,6 @@
 """`kalarena verify`."""
 
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -176,15 +177,24 @@ def _verify(
         elif (path / STORE_FILE).is_file():
             yield from verification.of_directory(path, expected)
         else:
-            raise Usage(f"{path} holds no {STORE_FILE}: is it the directory of a tournament?")
+            advice = _tournament_of(path) or ": is it the directory of a tournament?"
+            raise Usage(f"{path} holds no {STORE_FILE}{advice}")
     except OSError as error:
         raise Usage(f"{path}: cannot be read: {error.strerror}") from error
     except RefereeError as error:
-        raise Usage(f"{path}: {error}") from error
+        raise Usage(f"{path}: {error}{_tournament_of(path)}") from error
     except (HeadError, StoreError) as error:
         raise Usage(str(error)) from error
     except WorkerDiedError as error:
         raise Fault("a process that judged games was killed: is there enough memory? See --jobs") from error
+
+
+def _tournament_of(path: Path) -> str:
+    """Return advice for a file or folder within a tournament's directory; empty for another one."""
+    for folder in path.absolute().parents:
+        if (folder / STORE_FILE).is_file():
+            return f"; it is a part of a tournament, so verify its directory: {shlex.quote(str(folder))}"
+    return ""
 
 
 def _remark_text(found: RecordFinding) -> str:
