@@ -190,6 +190,8 @@ class Match(Generic[S, M]):
         self._received_bytes = [0, 0]
         self._conversations = Conversations(game, opening, timed, self._clock)
         self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
+        self._is_answer_to_start = False
+        """True if the first player's first line came after its START, and showed that START was read."""
         self._output_closed: list[OutputClosed | None] = [None, None]
         self._failure: RuntimeFailure | None = None
         """Error message that the bot on turn printed instead of a move, while its cause is awaited."""
@@ -321,7 +323,8 @@ class Match(Generic[S, M]):
         self.on_turn = player
         self._clock.await_move(player)
         if self._early[player]:
-            return self._reply(player, self._early[player].popleft().line, None, is_early=True)
+            is_early, self._is_answer_to_start = not self._is_answer_to_start, False
+            return self._reply(player, self._early[player].popleft().line, None, is_early=is_early)
         closed = self._output_closed[player]
         return self._closed_output(closed) if closed is not None else []
 
@@ -335,6 +338,7 @@ class Match(Generic[S, M]):
         if player == self.on_turn:
             return self._reply(player, line, usage)
         early = self._early[player]
+        self._is_answer_to_start = player == self.starting == Side.FIRST and not self.opening
         early.append(event)
         if len(early) > MAX_QUEUED_LINES:
             return self._lose(player, Reason.FLOOD, "unasked-output", verdict_text.unasked(len(early), line))

@@ -104,6 +104,14 @@ def test_an_illegal_move_that_came_before_its_turn_is_explained_by_that() -> Non
     assert remark.startswith("The line came before this turn began")
 
 
+def test_an_answer_to_start_is_not_too_early() -> None:
+    """The line is the first sign that START was read; it waits for the turn, which begins at once."""
+    judged = Judged(asleep=(0,))
+    judged.line(0, "MOVE;9", at=0.5)
+    assert judged.verdict == (1, Reason.ILLEGAL)
+    assert judged.result.detail.endswith("pits are numbered 1 to 7")
+
+
 def test_a_line_before_start_was_read_shows_that_the_bot_is_alive() -> None:
     judged = Judged(asleep=(0, 1))
     judged.line(1, "MOVE;1", at=1.0)
