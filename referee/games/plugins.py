@@ -36,7 +36,7 @@ def load_entry_points(name: str | None = None) -> None:
                 point.load()
             except Exception as error:
                 raise GameModuleError(
-                    f"the game {point.name} ({point.value}) cannot be loaded: {error!r}"
+                    f"the game {point.name} ({point.value}) cannot be loaded: {_reason(error)}"
                 ) from error
 
 
@@ -57,5 +57,15 @@ def load_file(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise GameModuleError(f"the game module {path} cannot be loaded: {error!r}") from error
+        raise GameModuleError(f"the game module {path} cannot be loaded: {_reason(error, file)}") from error
     return module
+
+
+def _reason(error: Exception, file: str = "") -> str:
+    """Return an error of an import in words, with the last line of ``file`` that it passed through."""
+    from traceback import walk_tb  # slow to import, and needed for wrong modules alone
+
+    words = error.strerror if isinstance(error, OSError) else str(error)
+    lines = [number for frame, number in walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+    where = f" (line {lines[-1]})" if lines else ""
+    return f"{type(error).__name__}: {words}{where}"

@@ -52,7 +52,8 @@ def test_a_wrong_spec_is_explained(spec: str, message: str, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1 / 0", "cannot be loaded: ZeroDivisionError"),
+        ("\n1 / 0", r"cannot be loaded: ZeroDivisionError: division by zero \(line 2\)$"),
+        ("x = 1 +", r"cannot be loaded: SyntaxError: invalid syntax \(wrong.py, line 1\)$"),
         ("x = 1", "registers no game: call register_game"),
         (
             "from referee.games.catalog import register_game\nregister_game('kalah', print, about='x')",

@@ -19,7 +19,7 @@ def command() -> None:
     """Commands for the authors of games; see docs/games.md."""
 
 
-@command.command("check")
+@command.command("check", short_help="Check the contract of a module's games by random play.")
 @click.argument("module", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--game", metavar="SPEC", help="Check this variant only.  [default: all games of the module]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random games.")
