@@ -37,6 +37,21 @@ def test_a_tournament_is_played_reported_and_verified(
     assert game in page
 
 
+def test_without_its_rules_a_game_is_not_called_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_tournament(tmp_path, 'game = "oware"\nbots = ["first_legal", "greedy"]\n')
+    out, record = tmp_path / "out", tmp_path / "game.json"
+    monkeypatch.setenv(GAMES_VARIABLE, str(EXAMPLES / "oware.py"))
+    assert invoke("tournament", "run", file, "--out", out, "--quiet").exit_code == 0
+    assert invoke("play", "random:1", "random:2", "--game", "oware", "--record", record).exit_code == 0
+    for path in (out, record):
+        done = kalarena(tmp_path, "verify", str(path), **{GAMES_VARIABLE: ""})
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"{path}: the rules of the game oware are not here" in done.stderr
+        assert GAMES_VARIABLE in done.stderr
+
+
 def install(folder: Path, module: str, entry_point: str) -> str:
     """Install a distribution that declares a game; return the PYTHONPATH with which it is found."""
     metadata = folder / f"{module}-1.0.dist-info"

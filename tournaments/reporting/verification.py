@@ -10,6 +10,9 @@ from functools import cache, partial
 from pathlib import Path
 
 from referee.errors import RefereeError
+from referee.games.catalog import find_game
+from referee.games.plugins import GAMES_VARIABLE
+from referee.games.spec import SpecError, parse_spec
 from referee.judge.replay_check import Complaint, check_replay
 from referee.judge.results import GameRecord
 from referee.version import VERSION
@@ -119,7 +122,8 @@ class Verification:
         return not self.wrong and not self.elsewhere
 
     def of_record(self, record: GameRecord) -> Iterator[RecordFinding]:
-        """Rejudge a single record."""
+        """Rejudge a single record.  Raises RefereeError if the rules of its game are not here."""
+        _require_rules(record.game)
         yield from self._count(record.key, check_replay(record, VERSION))
 
     def of_directory(
@@ -133,7 +137,7 @@ class Verification:
             location: The tournament's database if it is not in the directory.
 
         Raises StoreError if its store cannot be read at all, NothingKeptError if it is empty, HeadError if
-        the head is ambiguous, WorkerDiedError.
+        the head is ambiguous, RefereeError if the rules of its game are not here, WorkerDiedError.
         """
         files = GameFilesReader(directory)
         folders = files.keys()  # before the games, since each game is stored before it has a folder
@@ -153,6 +157,8 @@ class Verification:
                 if chained is not None:
                     yield from self._of_chain(directory, ChainCheck(chained), expected)
                 return
+            if summary.kept and _is_of(meant.game, store, summary.kept[0].key):
+                _require_rules(meant.game)
             chained = store.chained()  # after the games, so that the chain covers each of them
             chain = None if chained is None else ChainCheck(chained)
             judge = partial(
@@ -269,6 +275,31 @@ class Verification:
         self.wrong += any(not complaint.remark for complaint in complaints)
         for complaint in complaints:
             yield RecordFinding(key, complaint)
+
+
+def _is_of(game: str, store: Store, key: str) -> bool:
+    """Return whether a stored record is of a game; False if it cannot be read."""
+    try:
+        return store.record(key).game == game
+    except (StoreError, LookupError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def _require_rules(game: str) -> None:
+    """Raise RefereeError if the rules of a record's game are not here, so that it cannot be judged."""
+    try:
+        name = parse_spec(game).name
+    except SpecError:
+        return  # no game has such a name, so the record was altered
+    try:
+        if find_game(name) is not None:
+            return
+    except SpecError as error:
+        raise RefereeError(str(error)) from error
+    raise RefereeError(
+        f"the rules of the game {name} are not here, so that nothing can be judged: give the path of their "
+        f"file in the environment variable {GAMES_VARIABLE}, see docs/games.md"
+    )
 
 
 def _is_at_work(directory: Path) -> bool:
