@@ -20,7 +20,7 @@ from referee.errors import (
     unexpected_errors_as_referee_errors,
 )
 from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE, find_game, parse_game
-from referee.games.opening import parse_opening
+from referee.games.opening import OpeningError, parse_opening
 from referee.games.plugins import GAMES_VARIABLE
 from referee.games.spec import parse_spec
 from referee.judge.clock import DEFAULT_MOVE_S, WALL, TimeControl, announced
@@ -109,11 +109,11 @@ def play(
     Raises:
         RefereeError: The referee or its host failed; the game has no result.
         SpecError: There is no such game.
-        OpeningError: The game has no such opening.
+        OpeningError: The game has no such opening, or a bot does not declare that it can take openings.
         TypeError: A player is neither a FunctionPlayer nor a Player.
     """
     rules = parse_game(game)
-    parse_opening(rules, opening)
+    begins_elsewhere = bool(parse_opening(rules, opening))
     both = (first, second)
     for player in both:
         if not isinstance(player, Player | FunctionPlayer):
@@ -126,6 +126,12 @@ def play(
         return player.control if isinstance(player, FunctionPlayer) else None
 
     one, other = (player.identity if isinstance(player, FunctionPlayer) else player for player in both)
+    for identity in (one, other):
+        if begins_elsewhere and "openings" not in identity.capabilities:
+            raise OpeningError(
+                f"{identity.name} cannot take an opening: it does not declare the capability openings in a "
+                "bot.toml"
+            )
     job = Job(
         "play",
         rules.name,

@@ -36,9 +36,14 @@ class FunctionPlayer:
             thread of its own; it may be asynchronous, with Trio.
         name: The player's name in the record; by default that of the function.
         control: The player's own time control, for a person for example; by default that of the game.
+
+    Raises:
+        TypeError: ``choose`` cannot be called.
     """
 
     def __init__(self, choose: Choose, name: str | None = None, control: TimeControl | None = None) -> None:
+        if not callable(choose):
+            raise TypeError(f"{choose!r} is no function: a bot is named by tournaments.bot(text)")
         self.choose = choose
         self.control = control
         text = name or str(getattr(choose, "__name__", type(choose).__name__))

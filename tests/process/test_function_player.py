@@ -134,3 +134,11 @@ def test_an_interrupt_stops_a_game_beside_a_running_loop() -> None:
 def test_what_is_no_player_is_refused_with_the_remedy() -> None:
     with pytest.raises(TypeError, match=r"'greedy' is no player: take .*tournaments\.bot"):
         play("greedy", GREEDY)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"'greedy' is no function: .*tournaments\.bot"):
+        FunctionPlayer("greedy")  # type: ignore[arg-type]
+
+
+def test_a_bot_that_declares_no_openings_plays_from_none(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text("raise SystemExit\n")
+    with pytest.raises(OpeningError, match=r"^bot cannot take an opening: it does not declare"):
+        play(resolve_bot("bot.py", tmp_path), GREEDY, opening="1 2")
