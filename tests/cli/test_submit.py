@@ -393,3 +393,10 @@ def test_refused_uploads(course: ServedCourse, tmp_path: Path) -> None:
     assert (status, told) == (2, "")
     assert "This token is not valid (any more): make one on your account's page." in errors
     assert course.course.versions.of_team(student.team_id) == []
+
+
+def test_a_challenge_has_a_pair_at_least() -> None:
+    server = ("--server", "http://127.0.0.1:1", "--token", "kal_x")
+    result = invoke("challenge", "ladder:3", "--pairs", "0", *server)
+    assert result.exit_code == 2
+    assert "Invalid value for '--pairs'" in result.stderr

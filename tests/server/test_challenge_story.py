@@ -247,6 +247,15 @@ def test_a_remote_bot_that_goes_forfeits(
         assert cancel.json()["challenge"]["losses"] == 1
 
 
+def test_the_end_of_a_remote_bot_is_explained_to_its_author(lasting: ServedCourse, tmp_path: Path) -> None:
+    student = lasting.student()
+    with at_home(lasting, student, bot_at(tmp_path / "mybot", "import helper\n"), "alone", tmp_path) as home:
+        run(lasting, student, "challenge", "random:1", "--bot", "alone", cwd=tmp_path)
+        _, _, errors = home.end()
+    assert "No module named 'helper'" in errors
+    assert "That is: the module helper is not there: if it is your own, it must lie in" in errors
+
+
 def test_a_check_does_not_wait_for_a_remote_bot_that_thinks(tmp_path: Path) -> None:
     """The server has one slot, and the remote bot never moves."""
     data = tmp_path / "data"

@@ -29,7 +29,13 @@ POLLS_LOST = 30
 @click.command("challenge")
 @click.argument("opponent", required=False)
 @server_options
-@click.option("--pairs", type=int, default=1, show_default=True, help="Pairs of games, seats exchanged.")
+@click.option(
+    "--pairs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Pairs of games, seats exchanged.",
+)
 @click.option("--bot", default="", metavar="NAME", help="A connected remote bot, in place of your version.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the games.")
 @click.option("--json", "as_json", is_flag=True, help="Print the challenge as one JSON object, nothing else.")

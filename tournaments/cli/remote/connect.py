@@ -13,6 +13,7 @@ import click
 import trio
 
 from referee.judge.clock import TimeControl
+from referee.judge.crash_hints import explain
 from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.judge.verdict_text import visible
@@ -217,8 +218,10 @@ class _Home:
             async for line in bot.lines():
                 await socket.send(json.dumps({"type": "line", "key": key, "line": line[:LONGEST_LINE]}))
             why = await bot.reason_of_end()
-            if bot.last_words:
-                click.echo(f"standard error of the bot: {visible(bot.last_words)}", err=True)
+            if words := bot.last_words:
+                meaning = explain(words)
+                text = f"{words}. That is: {meaning}" if meaning else words
+                click.echo(f"standard error of the bot: {visible(text)}", err=True)
             await _forfeit(socket, key, why)
         except ConnectionLostError:
             pass  # the receiving task notices the same
