@@ -100,12 +100,24 @@ def test_the_only_executable_file_of_a_directory(tmp_path: Path) -> None:
     assert (player.command, player.name) == ((str(program),), "gamma")
 
 
+def test_the_only_python_file_of_a_directory(tmp_path: Path) -> None:
+    """The first bot of the README, uploaded as a single file or in a folder, is found as it is at home."""
+    script = make_file(tmp_path / "gamma" / "mybot.py")
+    make_file(tmp_path / "gamma" / "weights.txt")
+    player = resolve_bot("gamma", tmp_path)
+    assert (player.command, player.name) == ((sys.executable, str(script)), "gamma")
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
         (["b.jar", "a.jar"], "holds several jar files, a.jar, b.jar: name the one to run"),
         (["run", "build"], "holds several executable files, build, run: name the one to run"),
-        (["-notes.txt"], "holds no bot: expected bot.toml, bot.py, one .jar file or one executable file"),
+        (
+            ["-notes.txt"],
+            "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one",
+        ),
+        (["-b.py", "-a.py"], "holds several Python files, a.py, b.py: name the one to run"),
         ([], "holds no bot: expected bot.toml, bot.py"),
     ],
 )

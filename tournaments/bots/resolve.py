@@ -221,7 +221,10 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
 
 
 def _entry_point(directory: Path) -> Path:
-    """Return the file to run in a bot's directory: bot.py, else its one jar, else its one executable file."""
+    """Return the file to run in a bot's directory.
+
+    This is bot.py, else its one jar, else its one executable file, else its one Python file.
+    """
     script = directory / "bot.py"
     if script.is_file():
         return script
@@ -229,6 +232,7 @@ def _entry_point(directory: Path) -> Path:
     for kind, found in (
         ("jar files", [path for path in files if path.suffix == ".jar"]),
         ("executable files", [path for path in files if _is_program(path)]),
+        ("Python files", [path for path in files if path.suffix == ".py"]),
     ):
         if len(found) == 1:
             return found[0]
@@ -236,7 +240,8 @@ def _entry_point(directory: Path) -> Path:
             names = ", ".join(path.name for path in found)
             raise BotError(f"{directory} holds several {kind}, {names}: name the one to run")
     raise BotError(
-        f"{directory} holds no bot: expected {MANIFEST_FILE}, bot.py, one .jar file or one executable file"
+        f"{directory} holds no bot: expected {MANIFEST_FILE}, bot.py, one .jar file, one executable file "
+        "or one Python file"
     )
 
 
