@@ -112,14 +112,14 @@ def test_a_manifest_says_which_games_are_checked(tmp_path: Path) -> None:
 
 BAD_USAGE = {
     "game": (("--game", "chess"), "chess"),
-    "no time": (("--move-time", "0"), "move_s must be more than 0"),
+    "no time": (("--move-time", "0"), "--move-time must be more than 0 seconds, not 0"),
     "no games": (("--games", "0"), "at least 1"),
     "no total time": (("--total-time", "0"), "more than 0"),
     "endless time": (("--total-time", "nan"), "more than 0"),
     "seed": (("--seed", "-1"), "a seed is a whole number"),
     "junit": (("--junit", "nowhere/check.xml"), "there is no directory"),
     "keep": (("--keep", "/proc/nowhere"), "--keep"),
-    "memory": (("--memory-mb", "1"), "memory_mb must be at least"),
+    "memory": (("--memory-mb", "1"), "Invalid value for '--memory-mb': 1 is not in the range x>=16"),
 }
 
 

@@ -69,7 +69,7 @@ def gauntlet(*arguments: str, out: str = "out") -> dict[str, Any]:
         ("gauntlet greedy --levels 11", "names no levels"),
         ("gauntlet greedy --levels 1 --games 3", "--games 3: must be even"),
         ("gauntlet greedy --game chess", "chess"),
-        ("gauntlet greedy --move-time 0", "move_s must be more than 0 seconds"),
+        ("gauntlet greedy --move-time 0", "--move-time must be more than 0 seconds"),
         ("gauntlet greedy --openings nowhere.txt", "nowhere.txt cannot be read"),
         ("duel greedy nobody", "no such bot: 'nobody'"),
         ("duel greedy random --sprt 20", "--sprt 20: takes two numbers with a comma between them"),

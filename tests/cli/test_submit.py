@@ -400,3 +400,10 @@ def test_a_challenge_has_a_pair_at_least() -> None:
     result = invoke("challenge", "ladder:3", "--pairs", "0", *server)
     assert result.exit_code == 2
     assert "Invalid value for '--pairs'" in result.stderr
+
+
+def test_a_memory_limit_that_is_too_low_is_refused_before_connecting() -> None:
+    server = ("--server", "http://127.0.0.1:1", "--token", "kal_x")
+    result = invoke("connect", "first_legal", "--memory-mb", "1", *server)
+    assert result.exit_code == 2
+    assert "Invalid value for '--memory-mb': 1 is not in the range x>=16" in result.stderr

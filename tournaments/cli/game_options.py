@@ -17,6 +17,7 @@ from referee.judge.clock import (
     PONDERING,
     TimeControl,
 )
+from referee.judge.limits import LEAST
 from referee.sandbox.detection import AUTO, MODES
 from referee.sandbox.host_resources import default_memory_here
 from sample_bots.catalog import BadOptionError, needs_kernels
@@ -69,6 +70,16 @@ TIME_OPTIONS = (
 )
 
 
+OPTION_OF = {
+    "move_s": "--move-time",
+    "game_s": "--game-time",
+    "increment_s": "--increment",
+    "margin_s": "--margin",
+    "start_s": "--start-time",
+}
+"""Field of a time control -> the option that sets it."""
+
+
 def time_control(
     move_time: float | None,
     game_time: float | None,
@@ -83,7 +94,8 @@ def time_control(
     try:
         return TimeControl(move_s, game_time, increment, margin, start_time, clock=clock, ponder=ponder)
     except ValueError as error:
-        raise Usage(str(error)) from error
+        field, space, problem = str(error).partition(" ")
+        raise Usage(f"{OPTION_OF.get(field, field)}{space}{problem}") from error
 
 
 sandbox_option = click.option(
@@ -91,11 +103,12 @@ sandbox_option = click.option(
     type=click.Choice(MODES),
     default=AUTO,
     show_default=True,
-    help="How bots are confined: as well as this host can (see `kalarena doctor`), not at all, or well.",
+    help="How bots are confined. auto: as well as this host can (see `kalarena doctor`); required: so that "
+    "hostile bots are held, else no game is played; off: not at all.",
 )
 memory_option = click.option(
     "--memory-mb",
-    type=int,
+    type=click.IntRange(min=LEAST["memory_mb"]),
     default=lambda: default_memory_here(),
     show_default="by this host, see `kalarena doctor`",
     metavar="MB",
