@@ -122,7 +122,10 @@ NO_NAME = f"format: takes the name of a format, or a table with its name as kind
         ('{kind = "swiss", pairs = true}', "format.pairs: must be integer, not True"),
         ('"gauntlet"', "format.challengers: is missing"),
         ('{kind = "gauntlet", challengers = []}', "format.challengers: needs at least one bot"),
-        ('{kind = "gauntlet", challengers = "greedy"}', "format.challengers: must be list, not 'greedy'"),
+        (
+            '{kind = "gauntlet", challengers = "greedy"}',
+            "format.challengers: must be a list, such as [\"greedy\"], not 'greedy'",
+        ),
         ('{kind = "gauntlet", challengers = [1]}', "format.challengers[1]: must be string, not 1"),
         ('{kind = "gauntlet", challengers = ["greedy", "greedy"]}', "format.challengers: names a bot twice"),
         ('{kind = "gauntlet", challengers = ["gredy"]}',

@@ -226,7 +226,7 @@ def test_rules_and_students_are_read_together(tmp_path: Path) -> None:
     assert len(complaints(tmp_path, 'students_file = "students.csv"\nrond = 1\n' + RULE)) == 3
     assert complaints(tmp_path, "students = { a = [3], b = 4 }\n" + RULE) == [
         "students.a[1]: must be string, not 3",
-        "students.b: must be list, not 4",
+        "students.b: must be a list, not 4",
     ]
 
 

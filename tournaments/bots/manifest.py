@@ -18,7 +18,7 @@ from referee.games.catalog import all_games
 from referee.games.spec import did_you_mean
 from referee.judge.results import CAPABILITIES
 from tournaments.bots.errors import ManifestError
-from tournaments.files.validation_errors import shown, unknown_key
+from tournaments.files.validation_errors import no_list, shown, unknown_key
 
 MANIFEST_FILE = "bot.toml"
 
@@ -98,7 +98,7 @@ def _texts(value: Any) -> list[str]:
     Raises ValueError, or an ExceptionGroup with an _ItemError for each item that is no text.
     """
     if not isinstance(value, list):
-        raise ValueError(f"must be list, not {shown(value)}")
+        raise ValueError(no_list(value))
     wrong = [_ItemError(number, item) for number, item in enumerate(value, 1) if not isinstance(item, str)]
     if wrong:
         raise ExceptionGroup("items", wrong)

@@ -48,6 +48,8 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
             return f"{where}: must be true or false, not {given}"
         case "model_type" | "dict_type":
             return f"{where}: must be a table of keys, not {given}"
+        case "list_type" | "tuple_type":
+            return f"{where}: {no_list(item['input'])}"
     message = item["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     return f"{where}: must be {message}, not {given}"
 
@@ -97,6 +99,12 @@ def unknown_key(where: str, key: str, known: Collection[str]) -> str:
 def suggestion(wrong: str, known: Collection[str]) -> str:
     """Return the end of a message about an unknown word: the known word that is like it, or all of them."""
     return did_you_mean(wrong, known) or f"; there are {', '.join(known)}"
+
+
+def no_list(value: Any) -> str:
+    """Return the end of a message about a value that is no list; a single text is shown as a list of one."""
+    example = f', such as ["{value}"]' if isinstance(value, str) and len(value) <= 60 else ""
+    return f"must be a list{example}, not {shown(value)}"
 
 
 def shown(value: Any, limit: int = 60) -> str:
