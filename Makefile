@@ -42,13 +42,13 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || \
 		{ rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 
-$(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt referee/version.py
 	@echo "installing Kalarena into $(VENV) ..."
 	@$(PIP) install -c constraints.txt -e '.[strong,xlsx]'
 	@$(COMPILE)
 	@touch $@
 
-$(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt referee/version.py
 	@echo "installing Kalarena and what its tests need into $(VENV) ..."
 	@$(PIP) install -c constraints.txt -e '.[test,lint]'
 	@$(COMPILE)

@@ -5,4 +5,4 @@ short game.  The package build reads it from here and not from git's tags, so th
 repository has the same version.  See docs/contributing.md for the steps of a release.
 """
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"
