@@ -3,7 +3,7 @@
 #   make cluster install what playing on several machines needs (docs/cluster.md)
 #   make test    install what the tests need and run those that a person runs before each commit
 #   make test-all  run all tests, tier by tier (docs/contributing.md): test, test-slow, test-load, test-postgresql
-#   make test-vm  test in an emulated machine (tens of minutes); not a part of test-all
+#   make test-vm  test in an emulated machine (tens of minutes); a part of test-all with KALARENA_REQUIRE_VM=1
 #   make test-image  test the container image with rootless Podman (12 minutes); not a part of test-all
 #   make test-lowest  test with the lowest versions of all dependencies (two minutes)
 #   make test-newest  test with the newest versions of all dependencies, as of today; not a part of test-all
@@ -78,7 +78,7 @@ test-load: $(VENV)/installed-dev
 test-postgresql: $(VENV)/installed-dev
 	KALARENA_TEST_DATABASE=postgresql KALARENA_REQUIRE_POSTGRESQL=1 $(PYTEST) $(PARALLEL) -m "not (load or vm or image)"
 
-# A machine is emulated on all cores: one test at a time.  Not a part of test-all: see docs/contributing.md.
+# A machine is emulated on all cores: one test at a time.  See docs/contributing.md.
 test-vm: $(VENV)/installed-dev
 	$(PYTEST) -m vm
 
@@ -112,6 +112,7 @@ test-all: test
 	$(MAKE) test-load
 	$(MAKE) test-postgresql
 	$(MAKE) test-lowest
+	$(if $(KALARENA_REQUIRE_VM),$(MAKE) test-vm)
 
 # flake8 is there for what Trio's tasks may do wrong, and takes long: it reads the files that have such.
 lint: $(VENV)/installed-dev
