@@ -89,7 +89,9 @@ def test_repeated_signals_end_it_as_well(tmp_path: Path) -> None:
                 one.process.wait(0.002)
                 break
         errors = one.log.read_text()
-    assert (one.process.returncode, errors.splitlines()[-1]) == (0, "The server has ended.")
+    assert one.process.returncode == 0
+    # A busy machine may not have done all by the limit of its end.
+    assert errors.splitlines()[-1].endswith(("The server has ended.", "is done again after the next start"))
 
 
 @pytest.mark.attack
