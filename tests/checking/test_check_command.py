@@ -165,6 +165,7 @@ def test_the_rest_is_left_out_when_the_time_is_used_up(tmp_path: Path) -> None:
     assert living_processes_with(str(tmp_path / "bot.py")) == []
 
 
+@pytest.mark.slow
 def test_a_bot_that_hangs_plays_two_games_only(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text("import sys\nfor line in sys.stdin: pass\n")
     view = json.loads(check("bot.py", *SMALL, "--move-time", "0.2", "--json").stdout)

@@ -137,6 +137,7 @@ def test_the_printed_command_continues_an_interrupted_run_to_the_same_result(
 # Duels
 
 
+@pytest.mark.slow
 def test_a_duel_ends_when_it_is_decided() -> None:
     text = duel("first_legal", "greedy", "--sprt", "0,200")
     assert "greedy is stronger than first_legal." in text
@@ -174,6 +175,7 @@ def test_a_fixed_number_of_games() -> None:
     assert "% of 6 games" in duel("first_legal", "greedy", "--games", "6")
 
 
+@pytest.mark.slow
 def test_max_games_can_be_raised() -> None:
     text = duel("greedy", "minimax:1", "--sprt", "0,2", "--max-games", "4")
     assert "\nUndecided after 4 games.\n" in text
@@ -182,6 +184,7 @@ def test_max_games_can_be_raised() -> None:
     assert "\nUndecided after 6 games.\n" in more
 
 
+@pytest.mark.slow
 def test_two_bots_with_the_same_name_and_files() -> None:
     """The names get labels; copies of a game end the test early."""
     text = (REPOSITORY_ROOT / "sample_bots" / "first_legal.py").read_text()
@@ -231,6 +234,7 @@ def test_chosen_levels(tmp_path: Path) -> None:
     assert summary.conclusion == summary.place.sentences()[0]
 
 
+@pytest.mark.slow
 def test_json_and_more_games_later() -> None:
     two = ("random:3", "--levels", "1-2", "--games")
     value = gauntlet(*two, "2")
@@ -249,6 +253,7 @@ def test_json_and_more_games_later() -> None:
         assert why in refused.stderr
 
 
+@pytest.mark.slow
 def test_without_levels_a_losing_bot_meets_lower_and_lower_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PURE_VARIABLE, "1")  # nothing is compiled for levels that it does not meet
     value = gauntlet(bot("mybot"), "--games", "16")

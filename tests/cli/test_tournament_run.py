@@ -175,6 +175,7 @@ def test_another_tournament_in_the_directory(
     assert files_of(out) == before
 
 
+@pytest.mark.slow
 def test_faults_are_printed_as_they_happen_within_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

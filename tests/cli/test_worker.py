@@ -100,6 +100,7 @@ def health() -> Health:
     return examine(Probe(Sandbox()))
 
 
+@pytest.mark.slow
 async def test_a_worse_host_than_the_tournament_demands_does_not_join(
     credentials: Credentials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

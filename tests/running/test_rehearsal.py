@@ -80,6 +80,7 @@ def test_bots_that_cannot_run_confined_stop_the_tournament_before_its_first_game
     assert kept(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_each_new_bot_is_rehearsed_once(tmp_path: Path) -> None:
     """A bot may be corrected as long as no game was played; bots that have played are not rehearsed."""
     needs_sandbox()
@@ -101,6 +102,7 @@ def test_each_new_bot_is_rehearsed_once(tmp_path: Path) -> None:
     assert len(kept(tmp_path)) == 4
 
 
+@pytest.mark.slow
 def test_only_bots_that_must_be_confined_are_rehearsed(tmp_path: Path) -> None:
     """The option --no-rehearsal plays the tournament without it."""
     needs_sandbox()
