@@ -91,7 +91,8 @@ _GO_FRAME = r"^\t(?P<file>.+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"
 
 _RUST_PANIC = r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$"
 _LUA_STACK = "stack traceback:"
-_LUA_HEAD = r"^\S*lua\S*: (?:(?P<file>[^:]+):(?P<line>\d+): )?(?P<words>.+)$"
+# The repetitions are bounded, since a bot chooses its lines: without bounds a long one takes seconds.
+_LUA_HEAD = r"^(?:\S{0,200}/)?lua[\w.-]{0,20}: (?:(?P<file>[^:]+):(?P<line>\d+): )?(?P<words>.+)$"
 MAX_LUA_LINES = 40
 """Most lines of a Lua error message: a missing module is followed by all places where it was sought."""
 _TERMINATE = r"^terminate called after throwing an instance of '(?P<type>.+)'$"
