@@ -80,6 +80,7 @@ def test_a_restored_directory_has_the_content_of_the_original(tmp_path: Path) ->
     assert manifest.made_at == "2026-03-01T12:00:00+00:00"
 
     assert restore(tmp_path / "course.tar", tmp_path / "new") == manifest
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     for path in manifest.rows:
         assert tables(tmp_path / "new" / path) == tables(tmp_path / "data" / path)
     assert (tmp_path / "new" / "secret").read_bytes() == (tmp_path / "data" / "secret").read_bytes()

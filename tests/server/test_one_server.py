@@ -31,7 +31,7 @@ def url(postgresql: PostgreSQLServer) -> Iterator[URL]:
 
 
 def data_directory(path: Path, url: URL) -> Path:
-    path.mkdir()
+    path.mkdir(mode=0o700)
     (path / SERVER_FILE).write_text(f"database = {json.dumps(address(url))}\n")
     return path
 

@@ -160,7 +160,7 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
             metrics = _listen_for_metrics(file.metrics)
         directory = DataDirectory(data)
         with directory.locked():
-            if not directory.is_private:  # as after mkdir
+            if not directory.is_private:  # for example, made by hand with mkdir
                 LOG.warning(
                     "other users of this machine can read the bots in %s: run chmod 700 %s", data, data
                 )

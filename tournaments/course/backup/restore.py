@@ -32,7 +32,7 @@ def restore(archive: Path, target: Path) -> Manifest:
         raise BackupError(f"{target} is there already and not empty: restore into another directory")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        part.mkdir(parents=True)
+        part.mkdir(mode=0o700, parents=True)  # as a server makes its data directory
         manifest = _read(archive, lambda path, mode: _new_file(part, path, mode))
         for path, mode in manifest.directories.items():
             (part / path).mkdir(parents=True, exist_ok=True)
