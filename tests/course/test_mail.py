@@ -173,6 +173,17 @@ def test_a_link_goes_out_by_mail_and_is_in_no_row(scene: Scene, place: Location)
     assert len(scene.waiting()) == 1
 
 
+def test_a_failed_link_that_a_new_one_replaced_is_not_sent_again(scene: Scene) -> None:
+    course = scene.course
+    course.links.make(scene.ada.id, LinkPurpose.RESET, NOW)
+    [void] = scene.waiting()
+    course.outbox.failed(void.id, "550 nobody", NOW)
+    course.links.make(scene.ada.id, LinkPurpose.RESET, NOW)
+    course.outbox.retry(NOW)
+    assert void.id not in {one.id for one in scene.waiting()}
+    assert len(scene.waiting()) == 1
+
+
 def test_links_are_sent_before_news(scene: Scene) -> None:
     for number in range(3):
         decide(

@@ -163,7 +163,7 @@ def test_an_entry_with_details_is_a_sentence() -> None:
         ("tournament.show", "lecturer showed the tournament cup to students again"),
         ("tournament.cancel", "lecturer cancelled the tournament cup"),
         ("tournament.delete", "lecturer deleted the tournament cup"),
-        ("challenge.consent", "lecturer refused challenges of cup"),
+        ("challenge.consent", "lecturer stopped accepting challenges to cup"),
     ],
 )
 def test_each_button_of_a_tournament_has_a_sentence(action: str, sentence: str) -> None:

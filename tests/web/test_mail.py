@@ -172,7 +172,7 @@ async def test_failed_and_held_mails_are_sent_or_deleted_from_the_dashboard(
         answer = await browser.submit("/teach", {"do": "x"}, to="/teach/mail")
         assert answer.status_code == 400
         journal = await browser.text("/teach/journal")
-    for predicate in ("had 1 failed mail sent again", "had 1 held mail sent", "deleted 1 held mail"):
+    for predicate in ("queued 1 failed mail again", "released 1 held mail", "deleted 1 held mail"):
         assert f"lecturer {predicate}." in journal
 
 

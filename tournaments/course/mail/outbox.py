@@ -179,13 +179,14 @@ class Outbox:
     def add_link(self, account_id: int, purpose: LinkPurpose, until: datetime, now: datetime) -> str | None:
         """Write a one-time link to an account's address, and return the link's secret.
 
-        An earlier link that waits is deleted, since it is void.  Returns None if no mail is sent.
+        Earlier links that were not sent are deleted, since they are void.  Returns None if no mail is sent.
         """
         if self._home is None:
             return None
         with self._transactions.writing() as connection:
-            waiting = (mail.c.account_id == account_id) & (mail.c.state == MailState.WAITING.value)
-            connection.execute(delete(mail).where(waiting, mail.c.kind == MailKind.LINK.value))
+            unsent = mail.c.state.in_((MailState.WAITING.value, MailState.FAILED.value))
+            own = (mail.c.account_id == account_id) & (mail.c.kind == MailKind.LINK.value)
+            connection.execute(delete(mail).where(own, unsent))
             to = self._recipients(None, account.c.id == account_id)
             if not to:
                 return None

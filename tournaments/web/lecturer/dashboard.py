@@ -264,7 +264,7 @@ async def mail(request: Request) -> Response:
 
 
 MAIL_ACTIONS = {"retry": "waiting to be sent again", "release": "waiting to be sent", "discard": "deleted"}
-"""Value of the form's buttons -> the words for what is done with the mails."""
+"""Value of the form's buttons -> state of the mails afterwards."""
 
 ROUTES = (
     Route("GET", "/teach", page, Access.LECTURER, "teach"),

@@ -108,11 +108,11 @@ SENTENCES: Mapping[str, Callable[[str, Detail], str]] = {
     ),
     "challenge.cancel": _about("cancelled {}"),
     "challenge.consent": lambda subject, detail: (
-        f"let others challenge {subject}" if detail.get("accepts") else f"refused challenges of {subject}"
+        f"{'accepted' if detail.get('accepts') else 'stopped accepting'} challenges to {subject}"
     ),
     "mail.discard": lambda _subject, detail: f"deleted {_many(detail.get('mails', 0), 'held mail')}",
-    "mail.release": lambda _subject, detail: f"had {_many(detail.get('mails', 0), 'held mail')} sent",
-    "mail.retry": lambda _subject, detail: f"had {_many(detail.get('mails', 0), 'failed mail')} sent again",
+    "mail.release": lambda _subject, detail: f"released {_many(detail.get('mails', 0), 'held mail')}",
+    "mail.retry": lambda _subject, detail: f"queued {_many(detail.get('mails', 0), 'failed mail')} again",
     "marks.export": _exported,
     "marks.publish": _about("published the marks of {}"),
     "marks.withdraw": _about("withdrew the published marks of {}"),
