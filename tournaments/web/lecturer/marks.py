@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from tournaments.course.marked_students import Marked, marked_people, roster_at_end
 from tournaments.course.model import Competition, Event
+from tournaments.database.base import StoreError
 from tournaments.reporting.marks.earlier_sheet import RESULTS_DIGEST
 from tournaments.reporting.marks.marks_file import MarksError, read_marks
 from tournaments.reporting.marks.plan import (
@@ -92,7 +93,10 @@ async def _is_outdated(request: Request, tournament: Competition, publication: E
     before = publication.detail.get(RESULTS_DIGEST)  # earlier versions published without it
     if before is None:
         return False
-    summary = await site_of(request).service.tournaments.summary(tournament.id, wait=True)
+    try:
+        summary = await site_of(request).service.tournaments.summary(tournament.id, wait=True)
+    except StoreError:  # the marks can be withdrawn all the same
+        return False
     return bool(before != await in_thread(digest_of, summary))
 
 
