@@ -108,6 +108,7 @@ class Session:
         return prefix + following  # a StrEnum is a str
 
     def _follow(self, signal: Signal) -> None:
+        """Enter the phase that follows from a signal of the referee.  Raises LocalProtocolError."""
         following = TABLE[self.phase].get(signal)
         if following is None:
             raise LocalProtocolError(f"{signal} cannot be sent while the bot is {self.phase}")

@@ -65,7 +65,6 @@ def _reason(error: Exception, file: str = "") -> str:
     """Return an error of an import in words, with the last line of ``file`` that it passed through."""
     from traceback import walk_tb  # slow to import, and needed for wrong modules alone
 
-    words = error.strerror if isinstance(error, OSError) else str(error)
     lines = [number for frame, number in walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     where = f" (line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}: {words}{where}"
+    return f"{type(error).__name__}: {error}{where}"

@@ -118,7 +118,7 @@ class Conversations(Generic[S, M]):
         return [self._send(player, End()) for player in players]
 
     def _add_time(self, sends: list[Send], player: int) -> None:
-        """Add a TIME line for a player that is about to receive its turn, and takes such lines."""
+        """Add the TIME line before the turn of a player that takes such lines; the caller checks this."""
         clocks_ms = self._clock.shown_ms
         sends.append(self._send(player, Time(clocks_ms[player], clocks_ms[1 - player])))
 

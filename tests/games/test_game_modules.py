@@ -52,6 +52,7 @@ def test_a_wrong_spec_is_explained(spec: str, message: str, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("raise OSError('no boards')", r"cannot be loaded: OSError: no boards \(line 1\)$"),
         ("\n1 / 0", r"cannot be loaded: ZeroDivisionError: division by zero \(line 2\)$"),
         ("x = 1 +", r"cannot be loaded: SyntaxError: invalid syntax \(wrong.py, line 1\)$"),
         ("x = 1", "registers no game: call register_game"),

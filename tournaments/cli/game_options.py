@@ -103,8 +103,8 @@ sandbox_option = click.option(
     type=click.Choice(MODES),
     default=AUTO,
     show_default=True,
-    help="How bots are confined. auto: as well as this host can (see `kalarena doctor`); required: so that "
-    "hostile bots are held, else no game is played; off: not at all.",
+    help="How bots are confined. auto: as well as this host can (see `kalarena doctor`); required: in a "
+    "sandbox that holds hostile bots, without which no game is played; off: not at all.",
 )
 memory_option = click.option(
     "--memory-mb",

@@ -1,5 +1,6 @@
 """Error messages for TOML files, settings and API bodies, one line for each problem."""
 
+import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -103,7 +104,11 @@ def suggestion(wrong: str, known: Collection[str]) -> str:
 
 def no_list(value: Any) -> str:
     """Return the end of a message about a value that is no list; a single text is shown as a list of one."""
-    example = f', such as ["{value}"]' if isinstance(value, str) and len(value) <= 60 else ""
+    example = (
+        f", such as {json.dumps([value], ensure_ascii=False)}"
+        if isinstance(value, str) and len(value) <= 60
+        else ""
+    )
     return f"must be a list{example}, not {shown(value)}"
 
 

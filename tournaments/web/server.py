@@ -26,8 +26,8 @@ def listen(host: str, port: int, host_key: str = "--host", port_key: str = "--po
     Args:
         host: A name or an address of this machine.
         port: The port at each of its addresses.
-        host_key: The option or key with which a reader of an error chooses another host.
-        port_key: The same of the port.
+        host_key: Name of the option for the host, for error messages.
+        port_key: Name of the option for the port, for error messages.
 
     Raises:
         ListenError: The address is in use, not of this machine, or invalid.

@@ -68,9 +68,10 @@ class RejudgeJob:
 
     @classmethod
     def of(cls, store: Store, directory: Path | None) -> "RejudgeJob":
-        """Return the job for all games of a tournament; without a directory, for games without a schedule.
+        """Return the job for all games of a store.  Raises StoreError.
 
-        Raises StoreError.
+        ``directory`` has the files of a tournament's games; None for practice and challenges, whose games
+        have no schedule.
         """
         if directory is None:
             return cls(store.location, store.games(), None, None)
@@ -117,7 +118,7 @@ class Rejudgings:
             self._latest[competition_id][1].cancel()
 
     def clear(self) -> None:
-        """Forget all rejudgings, once their nursery has ended."""
+        """Remove all rejudgings; to be called after the end of their nursery."""
         self._latest.clear()
 
 

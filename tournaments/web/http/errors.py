@@ -12,7 +12,7 @@ class WebError(Exception):
     title = "That did not work"
 
     for_lecturers = ""
-    """What lecturers read on the page in addition; it may name files of the server."""
+    """Addition to the page for lecturers.  It may contain paths of the server."""
 
     def __init__(self, sentence: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(sentence)
