@@ -189,7 +189,8 @@ async def test_interrupted_pairs_are_completed_first(tmp_path: Path) -> None:
         async with practising(harness.with_context(engine=engine)):
             await until_games(harness, 8)
         # Of the games of the two slots and the next one, the first to have its bots at hand begins first.
-        assert {f"{game.pair}-2" for game in halves} <= set(engine.begun[:3])
+        # Meanwhile this engine plays a new pair in no time.
+        assert {f"{game.pair}-2" for game in halves} <= set(engine.begun[:5])
         assert_paired(games(harness))
 
 
