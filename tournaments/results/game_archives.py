@@ -178,5 +178,6 @@ class GameFilesReader:
             return self._opened(path).read(f"{key}/{name}").decode("utf-8", "replace")
         except KeyError:
             return None
+        # zipfile raises NotImplementedError for a damaged number of a compression method, among others.
         except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise ValueError(f"{path.name} is damaged: {error}") from error
