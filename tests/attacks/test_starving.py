@@ -166,8 +166,14 @@ async def test_a_bot_that_ponders_with_two_processes_starves_nobody(tmp_path: Pa
 async def test_a_bot_that_sleeps_past_its_limit_loses_beside_a_busy_opponent(
     opponent: str, sleeps: float, tmp_path: Path
 ) -> None:
-    """Beside 60 processes the referee has no CPU for 0.3 s and more, which the bot is not charged."""
-    sleeper = thinker("sleeper", f"--sleep={sleeps * MOVE_S}")
-    for record in await played_against(thinker("ponderer", opponent), tmp_path, sleeper):
-        loser = record.players[1 - (record.result.winner or 0)]
-        assert (loser.name, record.result.reason) == ("sleeper", Reason.TIMEOUT), record.result.detail
+    """Beside 60 processes the referee has no CPU for 0.3 s and more, which the bot is not charged.
+
+    The sleeper has the first turn: a crowd that computes right after a reply of its bot can keep the referee
+    from that reply for so long that the bot itself loses, by its own CPU time.
+    """
+    sleeper, ponderer = thinker("sleeper", f"--sleep={sleeps * MOVE_S}"), thinker("ponderer", opponent)
+    async with open_local_engine(tmp_path, 1, own_core=True) as engine:
+        for number in range(1, 2 * GAMES, 2):
+            record = (await engine.play(job(number, sleeper, ponderer))).record
+            loser = record.players[1 - (record.result.winner or 0)]
+            assert (loser.name, record.result.reason) == ("sleeper", Reason.TIMEOUT), record.result.detail
