@@ -146,6 +146,8 @@ class Browser:
         return Answer(head.status_code, location, b"".join(parts))
 
     async def _send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> None:
+        if self._stream is not None and self._stream.socket.is_readable():
+            self.close()  # the server has closed an idle connection; browsers notice that, too
         if self._stream is None:
             self._stream = await trio.open_tcp_stream("127.0.0.1", self._port)
             self._connection = h11.Connection(h11.CLIENT)
