@@ -2,7 +2,7 @@
 
 On one core, 60 busy processes leave a sixtieth to anybody else, on any machine.
 
-``KALARENA_STARVING_GAMES`` is the number of games of each kind (4).
+``KALARENA_STARVING_GAMES`` is the number of games of each kind (2).
 """
 
 import contextlib
@@ -33,7 +33,7 @@ BOT = SUPPORT / "thinking_bot.py"
 MOVE_S = 0.2
 CROWD = "--starve=60"
 """Processes; 64 are allowed."""
-GAMES = int(os.environ.get("KALARENA_STARVING_GAMES", "4"))
+GAMES = int(os.environ.get("KALARENA_STARVING_GAMES", "2"))
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 GROUPS = Path("/sys/fs/cgroup/cpu")
 """Groups of version 1, whose processes are in no autogroup (Linux, kernel/sched/autogroup.c)."""
