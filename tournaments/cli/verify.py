@@ -69,6 +69,8 @@ def command(
     While a run is active, its tables are not compared.  Tables that a killed run left behind are older, which
     is only a remark.
 
+    Of several paths, those that cannot be verified do not keep the others from being verified.
+
     Exit status: 0 no difference, 1 a difference, 2 bad usage, an unreadable store, or nothing to verify.
     """
     database = _database(url)
@@ -76,14 +78,22 @@ def command(
     progress = _Progress()
     verification = Verification(processes=jobs or core_count(), progress=progress.show)
     complaints = []
+    refusals: list[Usage] = []
     try:
         for path in paths:
-            for found in _verify(verification, path, expected, database):
-                if as_json:
-                    complaints.append(found.to_json())
-                else:
-                    progress.clear()
-                    click.echo(f"{found}{_remark_text(found)}")
+            try:
+                for found in _verify(verification, path, expected, database):
+                    if as_json:
+                        complaints.append(found.to_json())
+                    else:
+                        progress.clear()
+                        click.echo(f"{found}{_remark_text(found)}")
+            except Usage as refusal:
+                if len(paths) == 1:
+                    raise
+                refusals.append(refusal)
+                progress.clear()
+                refusal.show()
     finally:
         progress.clear()
     if as_json:
@@ -102,6 +112,8 @@ def command(
         for directory, one in verification.heads.items() if expected or sys.stdout.isatty() else ():
             click.echo(f"head of {directory}: {one.digest} (entry {one.number})")
         click.echo(_conclusion(verification))
+    if refusals:
+        raise Usage(f"{len(refusals)} of {len(paths)} paths could not be verified; see above")
     if not verification.is_clean:
         raise SystemExit(WRONG)
 
