@@ -190,5 +190,5 @@ def test_a_signal_ends_the_check_and_the_bot(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=RUN_LIMIT_S)
     assert process.returncode == 130
-    assert "stopped: the game was given up" in errors
+    assert "stopped: the check was not finished" in errors
     assert living_processes_with(f"{mark}.py") == []

@@ -168,7 +168,7 @@ def _check(
         report = not_found(bot, str(error), settings, is_ours=error.is_ours)
         output.item(report.items[0])
         return report
-    with cancel_on_signals() as cancel_fd:
+    with cancel_on_signals("the check was not finished") as cancel_fd:
         return check_bot(
             player,
             settings,

@@ -171,10 +171,11 @@ def refuse_openings(players: tuple[Player, Player]) -> None:
 
 
 @contextlib.contextmanager
-def cancel_on_signals() -> Iterator[int]:
+def cancel_on_signals(message: str = "the game was given up") -> Iterator[int]:
     """Provide a descriptor that becomes readable on a signal to stop, so that no bot is left behind.
 
-    Raises SystemExit at the end of the block if such a signal ended the game.
+    At the end of the block, if such a signal ended a game, the message is written to standard error, and
+    SystemExit is raised.
     """
     reader, writer = os.pipe()
     stopped: list[int] = []
@@ -202,7 +203,7 @@ def cancel_on_signals() -> Iterator[int]:
         os.close(reader)
         os.close(writer)
     if was_cancelled:
-        click.echo("stopped: the game was given up", err=True)
+        click.echo(f"stopped: {message}", err=True)
         raise SystemExit(INTERRUPTED)
 
 
