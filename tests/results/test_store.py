@@ -17,7 +17,7 @@ from tournaments.results.chain_check import ChainCheck
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 from tournaments.results.schema import REVISION, game, metadata, tournament
-from tournaments.results.store import MIGRATIONS, NothingKeptError, Store, StoreError
+from tournaments.results.store import GAME_MODULE, MIGRATIONS, NothingKeptError, Store, StoreError
 
 IDENTITY = {"game": "manchester", "time control": "2 s", "bots": {"one": "d1", "two": "d2"}}
 CONFIG = {"game": "manchester", "bots": ["one", "two"]}
@@ -158,6 +158,14 @@ def test_a_store_of_a_newer_version_is_refused(place: Location) -> None:
     with Connections(place) as connections, connections.reading() as connection:
         assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == "9999"
         assert connection.execute(select(game.c.key)).scalars().all() == ["r001-1v2"]
+
+
+def test_a_store_of_an_earlier_version_has_no_digest_of_the_games_module(place: Location) -> None:
+    with Store(place) as store:
+        store.claim("cup", CONFIG, IDENTITY)
+        store.check_identity({GAME_MODULE: "one", **IDENTITY})
+        with pytest.raises(StoreError, match="its game is"):
+            store.check_identity({GAME_MODULE: "one", **IDENTITY, "game": "oware"})
 
 
 def test_tables_of_another_program_are_refused(place: Location) -> None:

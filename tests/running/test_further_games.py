@@ -37,6 +37,22 @@ def test_a_tournament_is_played_reported_and_verified(
     assert game in page
 
 
+def test_a_run_with_another_version_of_the_games_module_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "oware.py"
+    shutil.copy(EXAMPLES / "oware.py", module)
+    monkeypatch.setenv(GAMES_VARIABLE, str(module))
+    file = write_tournament(tmp_path, 'name = "Cup"\ngame = "oware"\nbots = ["first_legal", "greedy"]\n')
+    command = ("tournament", "run", file, "--out", tmp_path / "out", "--quiet")
+    assert invoke(*command).exit_code == 0
+    assert invoke(*command).exit_code == 0
+    module.write_text(module.read_text() + "\n# Another version.\n")
+    refused = invoke(*command)
+    assert refused.exit_code == 2
+    assert "the module of its game has changed since. Undo the change" in refused.output
+
+
 def test_without_its_rules_a_game_is_not_called_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ The tournament file, the server's tournaments, `kalarena duel` and `kalarena gau
 ``build_tournament``.
 """
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -12,7 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from referee.games.catalog import find_game
 from referee.games.opening import OpeningError
+from referee.games.spec import SpecError, parse_spec
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import Player
@@ -25,6 +28,7 @@ from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.host_speed import ScaledControl
 from tournaments.config.openings import OpeningBook
 from tournaments.results.game_files import FOLDERS, slug
+from tournaments.results.store import GAME_MODULE
 from tournaments.schedule.formats.swiss import MATCH
 from tournaments.schedule.pairing import Entrant
 from tournaments.schedule.plan import ROUND_ROBIN, Plan
@@ -184,6 +188,8 @@ class Tournament(BaseModel):
         """
         kind = self.format["kind"]
         fixed = {}
+        if module := _module_digest(self.game):
+            fixed[GAME_MODULE] = module
         if kind != ROUND_ROBIN:
             loose = FORMAT_TABLES[kind].EXTENDABLE
             options = [
@@ -208,6 +214,20 @@ class Tournament(BaseModel):
             "pondering": self.control.ponder,
             "bots": {bot.name: bot.digest for bot in self.bots},
         }
+
+
+def _module_digest(game: str) -> str:
+    """Return the SHA-256 digest of the module of a game, in hexadecimal; empty for a game of Kalarena.
+
+    ``game`` is a spec text.  Raises SpecError if the module cannot be read.
+    """
+    entry = find_game(parse_spec(game).name)
+    if entry is None or not entry.source:
+        return ""
+    try:
+        return hashlib.sha256(Path(entry.source).read_bytes()).hexdigest()
+    except OSError as error:
+        raise SpecError(f"{entry.source}: cannot be read: {error.strerror}") from error
 
 
 LATER_LIMITS = ("directory_mb", "directory_files")

@@ -154,7 +154,11 @@ class Store:
         if row is None or row["identity"] == json.dumps(identity):
             return
         with self._connections.explained():
-            differences = "; ".join(_differences(json.loads(row["identity"]), identity))
+            there = json.loads(row["identity"])
+        here = {name: value for name, value in identity.items() if name != GAME_MODULE or name in there}
+        if json.dumps(there) == json.dumps(here):
+            return
+        differences = "; ".join(_differences(there, here))
         raise StoreError(
             f"{self.location} holds another tournament ({row['name']!r}): {differences}. "
             "Undo the change, or choose another directory with --out"
@@ -406,6 +410,8 @@ def _completed_summary(missing: Sequence[str], row: Any) -> GameSummary:
     return found._replace(**{name: getattr(whole, name) for name in missing})
 
 
+GAME_MODULE = "game module"
+"""Setting with the digest of a game's module, for games that are not Kalarena's; older databases lack it."""
 OLD_DEFAULTS = {"format": "round-robin"}
 """Values assumed for settings that older databases do not record."""
 
@@ -414,9 +420,11 @@ def _differences(there: dict[str, Any], here: dict[str, Any]) -> Sequence[str]:
     found = [
         f"its {key} is {there.get(key, OLD_DEFAULTS.get(key, 'none'))}, now it is "
         f"{here.get(key, OLD_DEFAULTS.get(key, 'none'))}"
-        for key in sorted({*there, *here} - {"bots"})
+        for key in sorted({*there, *here} - {"bots", GAME_MODULE})
         if there.get(key) != here.get(key)
     ]
+    if there.get("game") == here.get("game") and there.get(GAME_MODULE) != here.get(GAME_MODULE):
+        found.append("the module of its game has changed since")
     old, new = there.get("bots", {}), here.get("bots", {})
     if list(old) != list(new) and sorted(old) == sorted(new):
         found.append("its bots are the same but in another order")

@@ -36,9 +36,9 @@ NICER_BY = 5
 With the highest value, 19, they get a twentieth, and a person waits for seconds in a tournament."""
 HIGHEST_NICE = 19
 SESSIONS_OF_SLOT = 12
-"""Sessions for each slot of the server.  A session whose person thinks takes memory but no CPU time: 20 MB for
-the worker, and what the bot holds.  With fewer sessions than people, nearly every move starts a bot again,
-which takes twenty times as long as the reply of a simple bot."""
+"""Sessions for each slot of the server.  A session whose person thinks takes memory but no CPU time: 20 MB
+for the worker, and what the bot holds.  With fewer sessions than people, nearly every move starts a bot
+again, which takes twenty times as long as the reply of a simple bot."""
 MOST_OF_PERSON = 5
 """Maximum number of unfinished games against bots of one person."""
 ABANDONED_AFTER = timedelta(hours=2)
