@@ -10,6 +10,7 @@ from typing import Any
 import msgpack
 
 from referee.errors import RefereeError
+from referee.judge import verdict_text
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.record_rows import (
@@ -416,6 +417,17 @@ class GameRecord:
             corrections=tuple(Correction(*row) for row in view.get("corrections", ())),
             peak_memory_bytes=tuple(view.get("peak_memory_bytes", (None, None))),
         )
+
+    @property
+    def note(self) -> str:
+        """Note on the verdict: that of the result, or the last words of a late bot, if their cause is known.
+
+        Private to the author of the bot that lost, as its standard error is.
+        """
+        result = self.result
+        if result.note or result.winner is None or result.reason not in (Reason.TIMEOUT, Reason.START):
+            return result.note
+        return verdict_text.known_last_words(self.stderr[1 - result.winner], self.limits)
 
     def mean_move_ms(self, player: int) -> float | None:
         """Return the average charged time of a player's moves in milliseconds; None if there are none."""

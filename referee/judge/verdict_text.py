@@ -10,6 +10,7 @@ from referee.judge import crash_hints, runtime_messages
 from referee.judge.events import OffTurnUsage, Usage
 from referee.judge.limits import Limits
 from referee.judge.runtime_messages import Hint
+from referee.judge.stderr import last_words as stderr_words
 
 LONGEST_QUOTE = 80
 """Characters after which a quoted line is cut; the whole line is in the wire log."""
@@ -210,6 +211,15 @@ def last_words(text: str, limits: Limits | None = None) -> str:
         return ""
     meaning = crash_hints.explain(text, memory_mb=None if limits is None else limits.memory_mb)
     return f"its last words on standard error: {_quote_end(text)}{f'. That is: {meaning}' if meaning else ''}"
+
+
+def known_last_words(stderr: str, limits: Limits) -> str:
+    """Return the note on the end of standard error of a process that lives; empty without an explanation.
+
+    What such a process wrote need not be why it is late, so that other words would mislead.
+    """
+    words = stderr_words(stderr)
+    return last_words(words, limits) if crash_hints.explain(words) else ""
 
 
 def full_directories(names: str) -> str:

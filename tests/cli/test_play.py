@@ -155,6 +155,18 @@ def test_play_explains_the_last_words_of_a_bot_that_ended() -> None:
     assert "a bot that is a single file brings that file only" in lines[3]
 
 
+@pytest.mark.parametrize(("words", "is_explained"), [("can't start new thread", True), ("depth 3", False)])
+def test_play_explains_the_last_words_of_a_late_bot_if_their_cause_is_known(
+    words: str, is_explained: bool
+) -> None:
+    program = f"import sys, time; input(); print({words!r}, file=sys.stderr, flush=True); time.sleep(60)"
+    Path("waits.py").write_text(program)
+    result = invoke("play", "waits.py", "first_legal", "--move-time", "0.1", "--sandbox", "off")
+    assert "lost: out of time" in result.stdout
+    assert ("use fewer, and wait for them" in result.stdout) == is_explained
+    assert f"| {words}" in result.stdout
+
+
 SLOW_TO_LOAD = ("strong",)
 """Their searches are compiled, or take long to import."""
 

@@ -140,8 +140,8 @@ def what_happened(played: PlayedScenario) -> str:
             if "\n" in observed.after_end
             else f" (and {observed.after_end_bytes} bytes later it had not ended)"
         )
-    if result.note:
-        text += f"; {result.note}"
+    if played.record.note:
+        text += f"; {played.record.note}"
     elif played.protocol and (words := last_words(played.record.stderr[played.bot])):
         text += f"; the last words on its standard error: {quote(words)}"
     elif result.fault == "exited":

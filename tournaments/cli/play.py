@@ -219,8 +219,8 @@ def _show_result(played: GameRecord) -> None:
         moves = "1 move" if count == 1 else f"{count} moves"
         click.echo(f"  {player.name}: {moves}" + (f", {mean:.3g} ms a move" if mean is not None else ""))
         lost_by_fault = played.result.fault is not None and played.result.winner != index
-        if lost_by_fault and played.result.note:
-            click.echo(f"  {visible(played.result.note)}")
+        if lost_by_fault and played.note:
+            click.echo(f"  {visible(played.note)}")
         if lost_by_fault and played.stderr[index].strip():
             click.echo("  the end of its standard error:")
             click.echo(stderr_end(played.stderr[index]))

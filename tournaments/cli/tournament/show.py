@@ -82,8 +82,8 @@ def _described(
     for index, player in enumerate(record.players):
         yield ""
         yield _used(record, index)
-        if record.result.note and record.result.winner == 1 - index:
-            yield f"  {visible(record.result.note)}"
+        if record.note and record.result.winner == 1 - index:
+            yield f"  {visible(record.note)}"
         if record.stderr[index].strip():
             yield f"  the end of its standard error (all of it: --stderr {player.name}):"
             yield stderr_end(record.stderr[index])

@@ -197,7 +197,7 @@ def _of_players(record: GameRecord, own: Collection[int], shown: Callable[[str],
     """Return the data that the authors of some players may see besides the public data."""
     lost = record.result.winner is not None and 1 - record.result.winner in own
     return {
-        "note": shown(record.result.note) if lost else "",
+        "note": shown(record.note) if lost else "",
         "stderr": [_lines(text, shown) if player in own else [] for player, text in enumerate(record.stderr)],
     }
 
@@ -217,7 +217,7 @@ def _private(record: GameRecord, shown: Callable[[str], str]) -> dict[str, Any]:
         about.append([f"Command of {shown(player.name)}", shown(" ".join(player.command))])
         about.append([f"Directory of {shown(player.name)}", shown(player.cwd)])
     return {
-        "note": shown(record.result.note),
+        "note": shown(record.note),
         "about": about,
         "events": [[fact.at_us, fact.player, shown(fact.name), shown(fact.text)] for fact in record.facts],
         "stderr": [_lines(text, shown) for text in record.stderr],

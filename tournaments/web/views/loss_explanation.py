@@ -75,7 +75,7 @@ def loss_explanation_of(record: GameRecord, own: Collection[int]) -> LossExplana
         rules=tuple(_rules(record, loser)),
         lines=_lines(record, loser) if fault is not None else (),
         ply=len(record.moves) + (fault is not None),
-        note=visible(result.note) if may_see else "",
+        note=visible(record.note) if may_see else "",
         last_words=_last_words(record.stderr[loser]) if may_see and fault is not None else (),
     )
 
