@@ -1,6 +1,8 @@
 """The report: its pages, and their agreement with the results."""
 
 import re
+from dataclasses import replace
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 
@@ -174,6 +176,23 @@ def test_an_unfinished_tournament(games: int, sentence: str) -> None:
     page = Page(Pages(View(summary)).index())
     assert sentence in page.text
     assert len(page.rows("standings")) == len(NAMES)
+
+
+def test_the_tables_of_groups() -> None:
+    """During the groups and afterwards; other formats have none."""
+    names = ("ada", "bob", "<b>cleo</b>", "dan")
+    summary = summary_of(names)
+    assert "The groups" not in Page(Pages(View(summary)).index()).text
+    plan = replace(summary.plan, format={"kind": "groups", "groups": 2, "advance": 1})
+    summary = replace(summary, plan=plan)
+    games = [GameSummary.of(record, number) for number, record in records_of(summary)]
+    for kept, going in ((games[:1], 0), (games, 2)):
+        page = Pages(View(replace(summary, kept=kept))).index()
+        groups = page.partition('<section id="groups">')[2].partition("</section>")[0]
+        assert groups.count("<h3>Group ") == 2
+        assert groups.count("goes on") == going
+        assert "<b>" not in groups
+        assert all(groups.count(f"{escape(name)}<") == 1 for name in names)
 
 
 @pytest.mark.parametrize(("points", "games", "step"), [(0, 4, 0), (2, 4, 4), (4, 4, HEAT_STEPS), (0.5, 1, 4)])

@@ -88,6 +88,29 @@ def test_criteria_of_a_groups_table(games: Sequence[tuple[int, int, Result]], or
     assert ranked(range(len(order)), pairings, results) == order
 
 
+def test_the_table_of_each_group() -> None:
+    schedule = Groups(bots(6, b2=1), 1, advance=1)
+    assert schedule.allotment == [[0, 3, 4], [1, 2, 5]]
+    results = {"unknown": FIRST}
+    for table, order in zip(schedule.standings(History(results)), ([0, 3, 4], [1, 5, 2]), strict=True):
+        assert [line.bot for line in table.lines] == order  # the seeding; who withdrew is last
+        assert not table.advancing
+    *most, last = schedule.due(History())
+    results = {game.key: Result(int(game.first > game.second), 3) for game in most}
+    assert not any(table.advancing for table in schedule.standings(History(results)))
+    results[last.key] = DRAW
+    first, second = schedule.standings(History(results))
+    decided = schedule.tables(History(results))
+    assert decided is not None
+    assert [line.bot for line in first.lines] == decided[0]
+    assert [line.bot for line in second.lines] == [*decided[1], 2]
+    assert [table.advancing for table in (first, second)] == [{decided[0][0]}, {decided[1][0]}]
+    best = first.lines[0]
+    assert (best.points, best.wins, best.draws, best.losses) == (4, 4, 0, 0)
+    assert sum(line.margin for line in first.lines) == 0
+    assert second.lines[-1] == (2, 0, 0, 0, 0, 0)
+
+
 # The final.
 
 

@@ -37,6 +37,7 @@ from tournaments.reporting.tables import (
 )
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
+from tournaments.schedule.formats.groups import Groups, GroupTable
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -219,6 +220,13 @@ class Pages:
         if bracket is None:
             return Markup()
         return Markup(bracket_chart(bracket, summary.history, summary.bots, self.links.bot))
+
+    @cached_property
+    def groups(self) -> list[GroupTable]:
+        """The tables of the groups; empty in other formats."""
+        summary = self.view.summary
+        schedule = summary.schedule
+        return schedule.standings(summary.history) if isinstance(schedule, Groups) else []
 
     @cached_property
     def race(self) -> Markup:

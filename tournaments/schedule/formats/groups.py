@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tournaments.schedule.formats.bracket import Bracket, MatchRules, matches_of, standard_order
 from tournaments.schedule.formats.knockout import final_sentence
@@ -12,15 +12,41 @@ from tournaments.schedule.formats.rounds import drawn_lots, to_be_played
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, pair_of_games
 
 
-def ranked(bots: Sequence[int], games: Iterable[Pairing], results: Mapping[str, Result]) -> list[int]:
-    """Return the bots, best first.
+class GroupLine(NamedTuple):
+    """Results of one bot in the games of a group that count."""
 
-    They are ordered by points (1 for a win, 0.5 for a draw, nothing for a void game); then by the points of
-    the games among those level on points; then by wins; then by the sum of the games' margins; then in the
-    given order.  Games without a result do not count.  Games against bots that are not given do.
+    bot: int
+    points: float
+    """1 for a win, 0.5 for a draw."""
+    wins: int
+    draws: int
+    losses: int
+    margin: int
+    """Sum of the games' margins."""
+
+
+class GroupTable(NamedTuple):
+    """Standings of one group."""
+
+    lines: Sequence[GroupLine]
+    """Best first; bots that withdrew before the final are last."""
+    advancing: frozenset[int]
+    """Bots that play the final; empty until all groups are decided."""
+
+
+def group_lines(
+    bots: Sequence[int], games: Iterable[Pairing], results: Mapping[str, Result]
+) -> list[GroupLine]:
+    """Return the results of the bots, best first.
+
+    They are ordered by points (nothing for a void game); then by the points of the games among those level on
+    points; then by wins; then by the sum of the games' margins; then in the given order.  Games without a
+    result do not count.  Games against bots that are not given do.
     """
     points = dict.fromkeys(bots, 0.0)
     wins = dict.fromkeys(bots, 0)
+    draws = dict.fromkeys(bots, 0)
+    losses = dict.fromkeys(bots, 0)
     margins = dict.fromkeys(bots, 0)
     scored: list[tuple[int, int, float]] = []
     for game in games:
@@ -32,13 +58,21 @@ def ranked(bots: Sequence[int], games: Iterable[Pairing], results: Mapping[str, 
                 got = 0.5 if result.winner is None else float(result.winner == side)
                 points[bot] += got
                 wins[bot] += result.winner == side
+                draws[bot] += result.winner is None
+                losses[bot] += result.winner == 1 - side
                 margins[bot] += -result.margin if side else result.margin
                 scored.append((bot, other, got))
     among = dict.fromkeys(bots, 0.0)
     for bot, other, got in scored:
         if other in points and points[other] == points[bot]:
             among[bot] += got
-    return sorted(bots, key=lambda bot: (-points[bot], -among[bot], -wins[bot], -margins[bot]))
+    order = sorted(bots, key=lambda bot: (-points[bot], -among[bot], -wins[bot], -margins[bot]))
+    return [GroupLine(bot, points[bot], wins[bot], draws[bot], losses[bot], margins[bot]) for bot in order]
+
+
+def ranked(bots: Sequence[int], games: Iterable[Pairing], results: Mapping[str, Result]) -> list[int]:
+    """Return the bots, best first, in the order of ``group_lines``."""
+    return [line.bot for line in group_lines(bots, games, results)]
 
 
 @dataclass(frozen=True)
@@ -47,7 +81,7 @@ class Groups(Schedule):
 
     The entrants' order is their seeding; they are dealt out in serpentines (1, 2, 3, 3, 2, 1, 1, ...), so
     that the groups are about as strong as each other.  Each group plays ``rounds`` rounds, in each of which
-    every pair meets twice.  A group's order is that of ``ranked``.  The final's rounds are
+    every pair meets twice.  A group's order is that of ``group_lines``.  The final's rounds are
     ``rounds + 1`` and those after it.
 
     A knockout's best seeds are the winners of the groups, then come the second of each, and so on; within
@@ -173,6 +207,21 @@ class Groups(Schedule):
             )
             for group in self.allotment
         ]
+
+    def standings(self, history: History) -> list[GroupTable]:
+        """Return the table of each group, from the results with which the final is paired."""
+        results = history.at(self.rounds + 1)
+        games = self._all_group_games()
+        decided = self.tables(history)
+        tables = []
+        for index, group in enumerate(self.allotment):
+            own = [game for game in games if game.first in group]
+            staying = [bot for bot in group if not self._has_left(bot)]
+            left = [bot for bot in group if self._has_left(bot)]
+            lines = [*group_lines(staying, own, results), *group_lines(left, own, results)]
+            advancing = frozenset(() if decided is None else decided[index][: self.advance])
+            tables.append(GroupTable(lines, advancing))
+        return tables
 
     def bracket(self, history: History) -> Bracket | None:
         """Return the final's bracket; None if it is no knockout, or the groups are not decided."""

@@ -23,8 +23,8 @@ from tournaments.web.views.visibility import competition_of, titles_for, view_of
 PAGE = 100
 """Games on one page of their list."""
 PARTS = (
-    *("about", "standings", "bracket", "rulings", "cross", "rating", "race", "sides", "times", "faults"),
-    "aside",
+    *("about", "standings", "groups", "bracket", "rulings", "cross", "rating", "race", "sides", "times"),
+    *("faults", "aside"),
 )
 """Parts of the report's first page that are shown, in the same order."""
 ANY_FAULT = "any fault"
