@@ -1,13 +1,19 @@
 """The report in a real browser, opened from the file system."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.reporting.reports import made, some, write_store
+from tests.reporting.reports import made, some, summary_of, write_store
 from tests.support.browser import overflow, watched_page
+from tournaments.reporting.site.pages import Pages
+from tournaments.reporting.site.site import ASSETS
+from tournaments.reporting.site.view import View
 from tournaments.results.journal import Action, Entry
+from tournaments.schedule.plan import Plan
 
 NAMES = ("<img src=x onerror=alert(1)>", "bob", "w" * 200, "dora")
 PHONE = {"width": 360, "height": 640}
@@ -48,6 +54,22 @@ def test_it_can_be_printed(browser: Browser, site: Path) -> None:
         assert page.pdf(format="A4").startswith(b"%PDF")
         adjust = "getComputedStyle(document.querySelector('.cross td[class^=h]')).printColorAdjust"
         assert page.evaluate(adjust) == "exact"
+
+
+@pytest.mark.parametrize("count", [2, 4, 16])
+def test_the_names_of_a_bracket_are_as_large_as_other_text(browser: Browser, count: int) -> None:
+    """However many rounds there are; on a phone a large one is pushed sideways."""
+    plan = Plan(width=2, format={"kind": "knockout"})
+    index = Pages(View(replace(summary_of([f"Bot {n}" for n in range(count)]), plan=plan))).index()
+    style = (ASSETS / "report.css").read_text(encoding="utf-8")
+    with watched_page(browser, viewport=PHONE) as page:
+        page.set_content(re.sub("<(link|script)[^>]*>", "", index) + f"<style>{style}</style>")
+        heights = page.locator("#bracket text.name").evaluate_all(
+            "(names) => names.map((name) => name.getBoundingClientRect().height)"
+        )
+        assert len(heights) == count
+        assert 12 <= min(heights) <= max(heights) <= 20
+        assert overflow(page) <= 0
 
 
 def shown(page: Page) -> list[list[str]]:
