@@ -79,8 +79,10 @@ def test_a_small_game_in_full_with_records_and_callbacks() -> None:
     }
     for each in played:
         assert [str(complaint) for complaint in check_replay(each.record)] == [], each.scenario.key
-    repeats = next(item for item in report.items if item.id == "repeats")
-    assert "the same game again" in repeats.sentence
+    sentences = {item.id: item.sentence for item in report.items}
+    assert "the same game again" in sentences["repeats"]
+    assert sentences["swap"].startswith("continued correctly after the opponent's SWAP in ")
+    assert sentences["swap"].endswith(" in which it could have")
     assert report.numbers["start_worst_ms"] >= report.numbers["start_median_ms"] > 0
     assert report.numbers["moves"] > 20
 

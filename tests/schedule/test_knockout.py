@@ -180,9 +180,9 @@ def test_extra_pairs_follow_one_after_another_until_one_bot_leads() -> None:
     [
         (
             lambda game: Result(0, 2 if game.first else 1),
-            "{1} wins the knockout, the final being level by the sum",
+            "{1} wins the knockout: the final was level on points, and the sum",
         ),
-        (lambda game: DRAW, "{0} wins the knockout, the final being level in everything"),
+        (lambda game: DRAW, "{0} wins the knockout: the final was level in everything, and the better seed"),
     ],
 )
 def test_conclusion_names_the_criterion(rule: Callable[[Pairing], Result], sentence: str) -> None:
@@ -258,7 +258,7 @@ def test_a_match_that_was_decided_stays_decided() -> None:
     assert met(schedule, results, 2) == [(2, 3)]
     assert schedule.places(History(results)) == {1: 1, 0: 2, 2: 3, 3: 4}
     assert schedule.conclusion(History(results)) == (
-        "{1} wins the knockout, the final without an opponent to its end"
+        "{1} wins the knockout: it had no opponent at the end of the final"
     )
 
 

@@ -34,7 +34,7 @@ ENTRY = Entry(Action.VOID, "r001-1v2", "the lights went out", 1, "2026-03-02T12:
                 "reference",
                 f"{GAMES}/p0000006-1",
                 "Cup of Team 1",
-                "On the ladder",
+                "On the ladder: <strong>rank ",
                 "/bots/Team_1_v1",
             ],
             [],

@@ -88,14 +88,15 @@ def swap(evidence: Evidence) -> Verdict:
     offered = sum(each.bot == 1 and bool(each.own_moves) for each in evidence.played)
     if not was and not offered:
         return skipped("not tried: no game came to a swap")
-    text = f"its opponent took its seat in {counted(was, 'game')}, and it played on from the other one"
-    could = counted(offered, "game")
-    if not own:
-        return passed(f"{text}; it never swapped itself, in {could} in which it could have")
-    first_moves = sorted({each.record.moves[0].move for each in own})
-    return passed(
-        f"{text}; it swapped itself in {len(own)} of {could} (after {', '.join(first_moves)}), and played on"
-    )
+    could, words = counted(offered, "game"), []
+    if was:
+        words.append(f"continued correctly after the opponent's SWAP in {counted(was, 'game')}")
+    if own:
+        first_moves = ", ".join(sorted({each.record.moves[0].move for each in own}))
+        words.append(f"swapped in {len(own)} of {could} (after {first_moves}), and continued correctly")
+    elif offered:
+        words.append(f"did not swap in {could} in which it could have")
+    return passed("; ".join(words))
 
 
 def extra_turns(evidence: Evidence) -> Verdict:

@@ -66,7 +66,7 @@ def spelling(evidence: Evidence) -> Verdict:
         )
     if not replies:
         return skipped("not tried: it sent no line")
-    return passed(f"all {replies} lines are written as the protocol has them")
+    return passed(f"all {replies} lines have the form that the protocol defines")
 
 
 def _unusual_number(line: str, played: PlayedScenario) -> Verdict | None:

@@ -10,9 +10,9 @@ from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule
 
 DECIDED_BY = {
     "points": "",
-    "margin": ", the final being level by the sum of the margins",
-    "seed": ", the final being level in everything as the better seed",
-    "walkover": ", the final without an opponent to its end",
+    "margin": ": the final was level on points, and the sum of its margins decided",
+    "seed": ": the final was level in everything, and the better seed wins",
+    "walkover": ": it had no opponent at the end of the final",
 }
 """Criterion that decided a final -> words that the conclusion adds."""
 
