@@ -1,6 +1,7 @@
 """Pages in a real browser: a position of a replay is played, and the settings have tabs."""
 
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -8,9 +9,12 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.reporting.replay_pages import at_ply
 from tests.support.browser import chromium, watched_page
+from tests.support.courses import NOW
 from tests.web.played_course import Played, open_played
 from tests.web.site import RunningSite, running_site
 from tests.web.test_accessibility import sign_in
+from tournaments.course.challenges import Side
+from tournaments.course.model import BotChoice, CompetitionKind, CompetitionState
 
 pytestmark = [pytest.mark.browser, pytest.mark.any_database]
 
@@ -53,6 +57,34 @@ def test_the_position_that_a_replay_shows_is_played(
         expect(page.locator("input[name=from]")).to_have_value(moves)
         expect(page.locator(".play-picture svg")).to_be_visible()
         expect(page.get_by_text("From this position of a game of")).to_be_visible()
+
+
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "reduced_motion": "reduce"}
+HIDDEN_BESIDE = """() => [...document.querySelectorAll(".wide:has(> table.lines)")]
+    .filter((box) => box.scrollWidth > box.clientWidth)
+    .map((box) => `${box.ariaLabel}: ${box.scrollWidth} > ${box.clientWidth}`)"""
+
+
+def test_lists_are_cards_on_a_phone(played: Played, site: RunningSite, browser: Browser) -> None:
+    """No state and no result is beside the screen."""
+    course, student, team = played.world.course, played.world.accounts["student"], played.world.teams[0]
+    course.tokens.make(student.id, "a laptop with a long name", NOW, 30)
+    course.competitions.set_state(played.cup.id, CompetitionState.FINISHED, "", NOW)
+    games = course.competitions.add("challenges", "Challenges", CompetitionKind.CHALLENGE, {}, None, NOW)
+    own = Side(BotChoice(version_id=played.versions["Team 1 v1"].id), "Team 1 v1", team.id)
+    other = Side(BotChoice(reference="ladder:1"), "ladder:1", None)
+    course.challenges.add(games.id, team.id, student.id, own, other, 2, "page", NOW, course.settings.load())
+    with watched_page(browser, site=site.url, **PHONE) as page:
+        for role, paths in (
+            ("student", ("/my", "/my/challenges", "/account", "/competitions", "/bots/1")),
+            ("lecturer", ("/teach/tournaments", "/teach/submissions", "/teach/roster", "/teach/journal")),
+        ):
+            page.context.clear_cookies()
+            sign_in(page, site, role)
+            for path in paths:
+                page.goto(site.url + path)
+                assert page.locator(".wide > table.lines").count(), path
+                assert page.evaluate(HIDDEN_BESIDE) == [], path
 
 
 def shown_sections(page: Page) -> Locator:
