@@ -31,7 +31,9 @@ async def test_a_visitor_reads_rules_protocol_faults_and_time(played: Played) ->
     overview = await played.world.page("visitor", "/help")
     assert "/starters/java.zip" in overview
     assert "In this course" not in overview
-    assert "In this course" in await played.world.page("student", "/help")
+    course = await played.world.page("student", "/help")
+    assert "In this course" in course
+    assert "<dd>Kalah, 7 pits, 7 seeds (manchester)</dd>" in course
 
 
 async def test_the_footer_names_the_release_also_on_the_page_of_a_version(played: Played) -> None:

@@ -275,6 +275,7 @@ async def test_a_tournament_is_previewed_and_created(played: Played, monkeypatch
     }
     async with played.world.browser("lecturer") as browser:
         page = main_of(await sent(browser, "/teach/tournaments/new", 200, **fields))
+        assert "Round robin Gauntlet Swiss Knockout Groups Ladder SPRT Placement" in page
         assert "Bots 3 Games 12 Lasts about" in page
         assert "the last 6 of the practice ladder" in page
         assert made == []

@@ -57,6 +57,12 @@ async def test_the_lecturer_decides_who_plays(
     for role, status in (("visitor", visitor), ("student", student)):
         page = await played.world.page(role, "/play", status)
         assert ("Start the game" in page) == (status == 200)
+        games = re.findall(r'<option value="([^"]*)"[^>]*>(Kala[^<]*)', page)
+        assert dict(games) == (
+            {"kalah(4,3)": "Kalah, 4 pits, 3 seeds (kalah(4,3))", "kalamala": "Kalamala"}
+            if status == 200
+            else {}
+        )
     for shown in ("nobody", "named"):
         played.show(shown)
         path = "/sign-in" if shown == "nobody" else "/"

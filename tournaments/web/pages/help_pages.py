@@ -9,6 +9,7 @@ from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import current_user, settings_of
 from tournaments.web.http.routing import Access, Route, in_thread
+from tournaments.web.views.course_game import game_label
 from tournaments.web.views.help_texts import GROUPS, HOME, PAGES, help_page, help_title
 
 
@@ -28,6 +29,7 @@ def _overview(request: Request) -> Response:
         title_of=help_title,
         starters=STARTERS,
         shows_course=may_see,
+        game=game_label(settings.game),
         largest=size_text(round(settings.upload_mb * MEBIBYTE)),
     )
 

@@ -32,6 +32,7 @@ from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sessions import Cookie
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
 from tournaments.web.views.casual_view import casual_page, casual_state
+from tournaments.web.views.course_game import game_label
 
 if TYPE_CHECKING:
     from tournaments.server.casual.games import CasualGames
@@ -151,6 +152,7 @@ async def _choose(request: Request, given: dict[str, str], problem: str = "") ->
         active="play",
         problem=problem,
         games=[rules.name] if rules is not None else names,
+        labels={name: game_label(name) for name in names},
         chosen=chosen.name,
         references=reference_opponents(chosen),
         own=await own_opponents(request),

@@ -41,3 +41,11 @@ def course_game(spec: str) -> CourseGame:
         name, rules = "Kalamala", "/help/rules#kalamala"
     picture = svg_picture(game, game.initial_state(), title=f"The start position of {name}")
     return CourseGame(name, rules, Markup(without_styles(picture)))
+
+
+def game_label(spec: str) -> str:
+    """Return a short name of a game for a list of choices: ``Kalah, 7 pits, 7 seeds (manchester)``."""
+    game = parse_game(spec)
+    if isinstance(game, Kalah):
+        return f"Kalah, {game.pits} pits, {game.seeds} seeds ({spec})"
+    return "Kalamala" if spec == "kalamala" else spec
