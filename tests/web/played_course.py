@@ -314,6 +314,26 @@ class Played:
         """Change the settings of which names visitors and students see."""
         self.world.course.settings.change(standings_for=visitors, students_see_names=students_see_names)
 
+    @contextmanager
+    def tournament(self, slug: str, kind: str, references: Sequence[str]) -> Iterator[Store]:
+        """Add a tournament of reference players that was played to its end, until the end of the block."""
+        competitions, plan = self.world.course.competitions, Plan({"kind": kind}, rounds=1, width=1)
+        added = competitions.add(slug, slug.title(), CompetitionKind.TOURNAMENT, {}, None, NOW)
+        for state in (CompetitionState.RUNNING, CompetitionState.FINISHED):
+            competitions.set_state(added.id, state, "", NOW)
+        for name in references:
+            competitions.enter(added.id, name, None, name)
+        summary = TournamentResults(slug, "manchester", "1 s per move", references, "points", plan)
+        with Store(self.service.database.competition(slug)) as store:
+            store.claim(summary.name, summary.config(), {"bots": dict.fromkeys(references, "d")})
+            while due := summary.schedule.due(summary.history):
+                for number, pairing in enumerate(due):
+                    names = references[pairing.first], references[pairing.second]
+                    store.add(played_game(pairing.key, *names, pairing.round * 99 + number), pairing.round)
+                summary = TournamentResults.load(store)
+            self.service.tournaments.stores[added.id] = store
+            yield store
+
     def add_version(self, content: str = "c" * 64) -> Version:
         """Add a version of Team 1 that waits for its check."""
         team, student = self.world.teams[0], self.world.accounts["student"]

@@ -148,6 +148,18 @@ def test_axe_finds_nothing(played: Played, site: RunningSite, browser: Browser, 
     assert troubles == []
 
 
+@pytest.mark.parametrize("kind", ["groups", "knockout"])
+def test_axe_finds_nothing_on_groups_and_brackets(
+    played: Played, site: RunningSite, browser: Browser, kind: str
+) -> None:
+    bots = [f"ladder:{level}" for level in range(1, 9)]
+    with played.tournament(kind, kind, bots), watched_page(browser, site=site.url) as page:
+        page.goto(f"{site.url}/competitions/{kind}")
+        assert page.locator("#bracket .chart").count() == 1
+        assert page.locator("#groups table").count() == (2 if kind == "groups" else 0)
+        assert page_findings(page, kind) == []
+
+
 @pytest.mark.parametrize("role", ERRORS)
 def test_axe_finds_nothing_on_error_pages(site: RunningSite, browser: Browser, role: str) -> None:
     troubles: list[str] = []
