@@ -7,7 +7,7 @@ import pytest
 
 from referee.version import VERSION
 from tests.web.played_course import Played
-from tournaments.web.views.help_texts import HOME, PAGES, help_page, help_text
+from tournaments.web.views.help_texts import HOME, PAGES, help_page, help_text, linked_help
 
 pytestmark = pytest.mark.any_database
 
@@ -72,6 +72,15 @@ def test_a_link_to_a_file_without_a_page_is_text() -> None:
 def test_a_link_that_names_a_file_names_the_page_instead() -> None:
     assert "([rules.md](rules.md))" in help_text("protocol")
     assert '(<a href="/help/rules">“The rules”</a>)' in help_page("protocol").body
+
+
+async def test_advice_that_names_a_file_has_a_link_to_its_page(played: Played) -> None:
+    faults = await played.world.page("visitor", "/faults")
+    assert 'and look at <a href="/help/bots">' in faults
+    assert not re.search(r"docs/\w+\.md", faults)
+    assert linked_help("<b> docs/design.md, docs/bots.md") == (
+        '&lt;b&gt; docs/design.md, <a href="/help/bots">A bot&#39;s directory</a>'
+    )
 
 
 async def test_an_unknown_page_is_not_found(played: Played) -> None:

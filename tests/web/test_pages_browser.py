@@ -76,7 +76,7 @@ def test_lists_are_cards_on_a_phone(played: Played, site: RunningSite, browser: 
     course.challenges.add(games.id, team.id, student.id, own, other, 2, "page", NOW, course.settings.load())
     with watched_page(browser, site=site.url, **PHONE) as page:
         for role, paths in (
-            ("student", ("/my", "/my/challenges", "/account", "/competitions", "/bots/1")),
+            ("student", ("/my", "/my/challenges", "/account", "/competitions", "/bots/1", "/faults")),
             ("lecturer", ("/teach/tournaments", "/teach/submissions", "/teach/roster", "/teach/journal")),
         ):
             page.context.clear_cookies()

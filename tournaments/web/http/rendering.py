@@ -23,6 +23,7 @@ from tournaments.web.http.request_context import RequestContext, context_of, sit
 from tournaments.web.http.routing import Route
 from tournaments.web.http.sessions import Cookie
 from tournaments.web.http.static_files import asset_path
+from tournaments.web.views.help_texts import linked_help
 
 LONGEST_NAME = 40
 """Most characters of a name where there are many names."""
@@ -39,6 +40,7 @@ def environment() -> Environment:
         "in_zone": in_zone,
         "bot": bot_name,
         "interval": interval,
+        "linked_help": linked_help,
         "numeral": numeral,
         "visible": visible,
     }

@@ -16,11 +16,13 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import tournaments
 
 HOME = "/help"
+FILE = re.compile(r"\bdocs/(\w+)\.md")
+"""A page in a text that the command line has, too."""
 TOC_LEVELS = ("h2", "h3")
 """Headings in a page's table of contents."""
 
@@ -109,6 +111,16 @@ def help_page(name: str) -> HelpPage:
 def help_title(name: str) -> str:
     """Return the title of one of PAGES."""
     return help_text(name).partition("\n")[0].removeprefix("# ")
+
+
+def linked_help(text: str) -> Markup:
+    """Return a text in which names of files such as ``docs/bots.md`` are links to their pages."""
+    return Markup(FILE.sub(_help_link, str(escape(text))))
+
+
+def _help_link(found: re.Match[str]) -> str:
+    name = found[1]
+    return f'<a href="{HOME}/{name}">{escape(help_title(name))}</a>' if name in PAGES else found[0]
 
 
 def _mark_headings(tokens: Sequence[Token]) -> Iterator[Heading]:
