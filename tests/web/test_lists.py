@@ -150,6 +150,10 @@ def test_an_entry_with_details_is_a_sentence() -> None:
     assert sentence_of(void, "lecturer") == (
         "lecturer declared r001-1v2 void in the tournament cup: the lights went out"
     )
+    bots = {"pairs": 2, "bot": "Otters v1", "opponent": "ladder:1"}
+    assert sentence_of(Event(4, NOW, 1, "challenge.ask", "challenge 7", bots), "student-1") == (
+        "student-1 challenged ladder:1 with Otters v1 to 2 pairs of games (challenge 7)"
+    )
     signed_in = Event(3, NOW, 1, "account.sign_in", "student-1")
     assert sentence_of(signed_in, "student-1") == "student-1 signed in"
     assert sentence_of(Event(4, NOW, 1, "other.act", "x"), "admin") == "admin: other.act x"

@@ -89,6 +89,13 @@ def _made_token(subject: str, detail: Detail) -> str:
     return f"made the token “{detail.get('name', '')}” of {subject}, valid {valid}"
 
 
+def _challenged(subject: str, detail: Detail) -> str:
+    pairs = f"{_many(detail.get('pairs', 1), 'pair')} of games"
+    if "opponent" not in detail:
+        return f"asked for {pairs} in {subject}"
+    return f"challenged {detail['opponent']} with {detail.get('bot', 'a bot')} to {pairs} ({subject})"
+
+
 def _about(words: str) -> Callable[[str, Detail], str]:
     return lambda subject, _detail: words.format(subject)
 
@@ -103,9 +110,7 @@ SENTENCES: Mapping[str, Callable[[str, Detail], str]] = {
     "account.password": _about("set the password of {}"),
     "account.role": lambda subject, detail: f"made {subject} {detail.get('role', 'something else')}",
     "account.sign_in": _about("signed in as {}"),
-    "challenge.ask": lambda subject, detail: (
-        f"asked for a challenge of {_many(detail.get('pairs', 1), 'pair')}"
-    ),
+    "challenge.ask": _challenged,
     "challenge.cancel": _about("cancelled {}"),
     "challenge.consent": lambda subject, detail: (
         f"{'accepted' if detail.get('accepts') else 'stopped accepting'} challenges to {subject}"
