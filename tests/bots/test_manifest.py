@@ -61,7 +61,7 @@ def test_without_a_manifest_the_choice_is_explained(tmp_path: Path) -> None:
         ('command = "x"\ncomand = 1', r"comand: unknown key; did you mean 'command'\?"),
         ('command = "x"\ngames = ["chess"]', "no game 'chess'"),
         ('command = "x"\ncapabilities = ["opening"]', "no capability 'opening'; did you mean 'openings'"),
-        ('command = "x"\nauthors = ["a", 3]', r"authors\[2\]: must be string, not 3"),
+        ('command = "x"\nauthors = ["a", 3]', r"authors\[2\]: must be a text, not 3"),
         ('command = "x"\nmade = "a"', "made: must be a list, such as .\"a\"., not 'a'"),
         ("command = 3", "command: must be a text"),
         ('command = "a \'b"', "command"),

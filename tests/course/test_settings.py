@@ -93,7 +93,7 @@ def test_a_form_becomes_settings() -> None:
     [
         ("title", "", "title: the course's title is missing"),
         ("title", "a\0b", "title: the course's title 'a\\x00b' has characters that do not show"),
-        ("title", 7, "title: must be string, not 7"),
+        ("title", 7, "title: must be a text, not 7"),
         ("game", "chess", "game: no game 'chess'"),
         ("move_s", "soon", "move_s: must be a number, not 'soon'"),
         ("move_s", 0, "move_s: must be greater than 0, not 0"),

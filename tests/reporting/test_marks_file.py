@@ -76,7 +76,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         ]
     """
     assert complaints(tmp_path, text) == [
-        "min: must be number, not '0'",
+        "min: must be a number, not '0'",
         "rounding: must be 'half-up', 'half-even', 'up' or 'down', not 'near'",
         "rule[1]: there is no kind 'rnk' of rule; did you mean 'rank'?",
         "rule[2]: needs a kind; there are rank, score, rating, checks, points",
@@ -225,7 +225,7 @@ def test_rules_and_students_are_read_together(tmp_path: Path) -> None:
     students.write_text("name\n")
     assert len(complaints(tmp_path, 'students_file = "students.csv"\nrond = 1\n' + RULE)) == 3
     assert complaints(tmp_path, "students = { a = [3], b = 4 }\n" + RULE) == [
-        "students.a[1]: must be string, not 3",
+        "students.a[1]: must be a text, not 3",
         "students.b: must be a list, not 4",
     ]
 

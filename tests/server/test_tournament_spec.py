@@ -132,7 +132,7 @@ def test_all_problems_are_reported_at_once() -> None:
         "criteria, not 'point'",
         "bots: must be current, frozen or numbers of versions, not 'curent'; did you mean 'current'?",
         "references: there is no reference player 'laddr:3'; did you mean 'ladder'?",
-        "concurrency: must be integer, not '2'",
+        "concurrency: must be a whole number, not '2'",
     ]
     for begin in expected:
         assert any(one.startswith(begin) for one in found), (begin, found)
@@ -210,7 +210,7 @@ def test_frozen_versions_are_those_of_that_moment() -> None:
 @pytest.mark.parametrize(
     ("frozen_at", "sentence"),
     [
-        (None, "bots: the settings of the course say no moment at which versions are frozen: "),
+        (None, "bots: the settings of the course have no moment at which versions are frozen: "),
         (after(hours=1), "bots: versions are frozen at 2026-03-02 13:00 UTC, which is still to come"),
     ],
 )

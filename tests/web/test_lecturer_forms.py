@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from tests.support.builders import make_summary
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.tournament_file import WITHOUT_ROUNDS
-from tournaments.course.settings import Settings, settings_of_form
+from tournaments.course.settings import Settings, SettingsError, settings_of_form
 from tournaments.server.competitions.entrants import Candidate
 from tournaments.server.competitions.tournament_spec import TournamentSpec
+from tournaments.web.lecturer.forms import labelled
 from tournaments.web.lecturer.new_tournament import (
+    ENTRANTS,
     default_values,
     errors_by_field,
     number_of,
@@ -111,6 +113,32 @@ def test_problems_are_shown_at_their_fields() -> None:
         "format.pairs": "must be more",
         "title": "too short",
     }
+
+
+@pytest.mark.parametrize(
+    ("problem", "shown"),
+    [
+        ("seed: must be less", "Seed: must be less"),
+        ("time.move_s: must be more", "Seconds per move: must be more"),
+        ("seed and rounds: choose one", "Seed and Rounds: choose one"),
+        ("format: groups = 9 with 8 bots: groups of 2", "Groups = 9 with 8 bots: groups of 2"),
+        ("format: extra_pairs must be less", "More pairs if a match is level must be less"),
+        ("bots: 1 would play", "Entrants: 1 would play"),
+        ("no time control: choose one", "no time control: choose one"),
+    ],
+)
+def test_problems_have_labels_of_fields(problem: str, shown: str) -> None:
+    fields = [field for section in sections("groups") for field in section.fields]
+    assert labelled(problem, (*fields, *ENTRANTS)) == shown
+
+
+def test_the_times_of_quiet_are_named_as_in_the_form() -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings_of_form({**values_of(Settings()), "quiet_from": "22:00"})
+    (problem,) = caught.value.problems.values()
+    assert labelled(problem, FIELDS) == (
+        "No practice from and No practice until: give two different times, or neither"
+    )
 
 
 def test_the_duration_is_estimated_from_practice_games_and_slots() -> None:

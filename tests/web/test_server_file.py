@@ -117,7 +117,7 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
                 "log_level: must be 'debug', 'info', 'warning' or 'error', not 'loud'",
                 "metrics: must be an address and a port, as in 127.0.0.1:9464 or [::1]:9464",
                 "places: must be greater than or equal to 1, not 0",
-                "port: must be integer, not '80'",
+                "port: must be a whole number, not '80'",
                 "prot: unknown key; did you mean 'port'?",
                 "public_url: must be as in https://bots.example.org: no path, and nothing else",
                 "trusted_proxies: '10.0.0.1/8' is no address and no network, such as 127.0.0.1 or 10.0.0.0/8",

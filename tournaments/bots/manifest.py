@@ -80,7 +80,7 @@ def _words(value: Any) -> list[str]:
 def _name(value: Any) -> str | None:
     """Return a valid name.  Raises ValueError."""
     if not isinstance(value, str):
-        raise ValueError(f"must be string, not {shown(value)}")
+        raise ValueError(f"must be a text, not {shown(value)}")
     return check_name(value)
 
 
@@ -109,7 +109,7 @@ class _ItemError(ValueError):
     """An item of a list is no text."""
 
     def __init__(self, number: int, item: Any) -> None:
-        super().__init__(f"[{number}]: must be string, not {shown(item)}")
+        super().__init__(f"[{number}]: must be a text, not {shown(item)}")
 
 
 def _texts_of(known_words: Callable[[], Collection[str]], what: str) -> Callable[[Any], list[str]]:

@@ -51,7 +51,11 @@ class TimeTable(_Model):
     """``[time]``, in seconds; see referee/judge/clock.py."""
 
     move_s: float | None = Field(
-        None, gt=0, allow_inf_nan=False, title="Seconds per move", description="Empty: no limit per move."
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        title="Seconds per move",
+        description=f"Empty: no limit per move; {DEFAULT_MOVE_S:g} s if there is none per game either.",
     )
     game_s: float | None = Field(
         None,

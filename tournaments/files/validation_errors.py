@@ -41,12 +41,14 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
             return f"{where}: at most {context['max_length']} {noun}, not {context['actual_length']}"
         case "string_too_short" | "string_too_long":
             return f"{where}: must be a text of 1 to 200 characters"
-        case "int_parsing" | "int_from_float" | "int_parsing_size":
+        case "int_parsing" | "int_from_float" | "int_parsing_size" | "int_type":
             return f"{where}: must be a whole number, not {given}"
-        case "float_parsing":
+        case "float_parsing" | "float_type":
             return f"{where}: must be a number, not {given}"
         case "bool_parsing":
             return f"{where}: must be true or false, not {given}"
+        case "string_type":
+            return f"{where}: must be a text, not {given}"
         case "model_type" | "dict_type":
             return f"{where}: must be a table of keys, not {given}"
         case "list_type" | "tuple_type":

@@ -16,7 +16,6 @@ from tournaments.course.model import Version, VersionState
 from tournaments.course.people.teams import Teams
 from tournaments.course.versions import Versions
 from tournaments.server.competitions.tournament_spec import (
-    CURRENT,
     FROZEN,
     Entered,
     FixedSpec,
@@ -66,8 +65,8 @@ def candidates(
                 chosen.append(version)
     elif spec.bots == FROZEN and frozen_at is None:
         problems.append(
-            "bots: the settings of the course say no moment at which versions are frozen: set it, or choose "
-            f'"{CURRENT}"'
+            "bots: the settings of the course have no moment at which versions are frozen: set it, or choose "
+            "the current versions"
         )
     elif spec.bots == FROZEN and frozen_at is not None and now < frozen_at:
         problems.append(

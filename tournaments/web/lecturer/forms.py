@@ -1,5 +1,6 @@
 """Form inputs made from the fields of pydantic models: title, description, type and metadata.  Pure."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -14,6 +15,8 @@ from tournaments.config.format_tables import FormInput
 KINDS = {bool: "checkbox", int: "number", float: "number", datetime: "datetime-local", str: "text"}
 """Type of a field -> type of its HTML input."""
 STEPS = {int: "1", float: "any"}
+NO_WORD = re.compile(r"[0-9_]")
+"""Characters of a field's name that is no English word."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,24 @@ def _type_of(annotation: Any) -> Any:
 
 
 def labelled(problem: str, fields: Iterable[FormField]) -> str:
-    """Return a problem that begins with a field's name with the field's label in its place."""
-    name, separator, text = problem.partition(": ")
+    """Return a problem with labels in the place of the names of fields.
+
+    Names are at its beginning, as in ``seed: ...`` or ``quiet_from and quiet_to: ...``.  The problem of a
+    table begins with the table's name, as in ``format: groups = 99 ...``, and has its fields' names in the
+    text.
+    """
+    before, separator, text = problem.partition(": ")
     labels = {field.name: field.label for field in fields}
-    label = labels.get(name.partition("[")[0])
-    return f"{label}{separator}{text}" if separator and label is not None else problem
+    found = [labels.get(name.partition("[")[0]) for name in before.split(" and ")]
+    if separator and None not in found:
+        return f"{' and '.join(map(str, found))}: {text}"
+
+    def label(name: re.Match[str]) -> str:
+        is_name = name.start() == 0 or NO_WORD.search(name[0])  # "pairs" may be a word of the sentence
+        return labels.get(f"{before}.{name[0]}", name[0]) if is_name else name[0]
+
+    shown = re.sub(r"\w+", label, text)
+    return problem if shown == text else shown
 
 
 def form_value(value: Any, zone: tzinfo = UTC) -> str:

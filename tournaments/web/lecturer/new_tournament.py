@@ -46,6 +46,8 @@ REFERENCES = tuple(
     replace(field, label="Reference players") for field in form_fields(TournamentSpec, ["references"])
 )
 
+ENTRANTS = tuple(replace(field, name="bots", label="Entrants") for field in REFERENCES)
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -209,7 +211,7 @@ async def _page(
         players=PLAYERS,
         values=dict.fromkeys([*names, "references"], "") | {"bots": CURRENT} | dict(values),
         ticked=ticked,
-        problems=[labelled(problem, (*fields, *REFERENCES)) for problem in problems],
+        problems=[labelled(problem, (*fields, *REFERENCES, *ENTRANTS)) for problem in problems],
         field_errors=errors_by_field(problems, names),
         preview=preview,
         choices=await in_thread(_choices, site_of(request)),
