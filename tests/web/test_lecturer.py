@@ -5,6 +5,7 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.web.played_course import REFERENCE, Played, open_played
 from tests.web.site import Browser
 from tournaments.course.model import Account, CompetitionState, Role
 from tournaments.server.competitions.tournament_spec import TournamentSpec
+from tournaments.server.status import Disk
 from tournaments.web.lecturer.people import people_of
 from tournaments.web.views.competition_view import entrants_of
 
@@ -211,15 +213,20 @@ async def test_versions_are_frozen_and_unfrozen(played: Played) -> None:
 # Dashboard and journal
 
 
-async def test_the_dashboard_shows_what_needs_attention(played: Played) -> None:
+async def test_the_dashboard_shows_what_needs_attention(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world = played.world
     played.service.failures.note("checks", "the disk is full")
     played.fail(played.add_version())
     world.course.accounts.add("s-3", "Student 3", Role.STUDENT, world.course.teams.add("Team 3", NOW).id, NOW)
+    status = replace(played.service.status(), disk=Disk(10**8, 10**11))
+    monkeypatch.setattr(played.service, "status", lambda: status)
     async with world.browser("lecturer") as browser:
         page = main_of(await browser.get("/teach"))
         for text in (
             "the disk is full",
+            "The disk is nearly full: make room soon.",
             "it is night",
             "Plays as South",
             "Team 1 v2",

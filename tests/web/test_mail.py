@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,9 @@ async def test_a_roster_with_addresses(world: World) -> None:
     assert (mail.address, mail.path in done.text) == ("s-8@example.org", True)
 
 
-async def test_the_dashboard_shows_what_could_not_be_delivered(world: World) -> None:
+async def test_the_dashboard_shows_what_could_not_be_delivered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.course.links.make(world.accounts["student"].id, LinkPurpose.RESET, NOW)
     [mail] = waiting(world)
     assert "1 mail waits" in await world.page("lecturer", "/teach")
@@ -143,6 +146,10 @@ async def test_the_dashboard_shows_what_could_not_be_delivered(world: World) -> 
     assert f"{ADA}&gt;" in text
     assert "&lt;b&gt;no such user" in text
     assert mail.path not in text
+    status = replace(world.site.service.status(), mail_trouble="mail.example.org:587: Connection refused")
+    monkeypatch.setattr(world.site.service, "status", lambda: status)
+    needs = (await world.page("lecturer", "/teach")).partition("Needs action")[2].partition("</section>")[0]
+    assert "No mail can be delivered now." in needs
 
 
 async def test_failed_and_held_mails_are_sent_or_deleted_from_the_dashboard(

@@ -22,6 +22,7 @@ from tournaments.course.model import (
 )
 from tournaments.database.state import DatabaseState
 from tournaments.server.slots import Kind
+from tournaments.server.status import Status
 from tournaments.web.http.errors import BadInput
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
@@ -146,7 +147,7 @@ class Need:
 
 
 def needs_of(
-    overview: Overview, uploads_open: bool, is_over: bool, failures: int, *, sends_mail: bool = False
+    overview: Overview, uploads_open: bool, is_over: bool, status: Status, *, sends_mail: bool = False
 ) -> list[Need]:
     """Return the tasks for the lecturer, the most urgent first.
 
@@ -154,13 +155,18 @@ def needs_of(
         overview: The records of the page.
         uploads_open: True if the settings allow uploads.
         is_over: True if the deadline has passed.
-        failures: Number of failures of the server.
+        status: State of the server.
         sends_mail: True if the server sends mail.
 
     """
     found = []
-    if failures:
-        found.append(Need(f"The server reports {_counted(failures, 'failure')}.", "#failures", "See below"))
+    if status.disk is not None and status.disk.is_low:
+        found.append(Need("The disk is nearly full: make room soon.", "#machine", "See below"))
+    if status.failures:
+        failures = _counted(len(status.failures), "failure")
+        found.append(Need(f"The server reports {failures}.", "#failures", "See below"))
+    if status.mail_trouble and sends_mail:
+        found.append(Need("No mail can be delivered now.", "#mail", "See below"))
     found += [
         Need(f"The tournament {one.title} {NEEDY[one.state]}.", f"/teach/tournaments/{one.slug}", "Open")
         for one in overview.tournaments
@@ -228,7 +234,7 @@ async def page(request: Request) -> Response:
             found,
             settings.uploads_open,
             is_over,
-            len(status.failures),
+            status,
             sends_mail=site.course.outbox.is_on,
         ),
         sends_mail=site.course.outbox.is_on,
