@@ -385,6 +385,7 @@ async def test_a_pause_may_come_too_late(played: Played) -> None:
 
 async def test_marks_are_of_the_roster(played: Played) -> None:
     async with played.world.browser("lecturer") as browser:
+        assert 'href="/help/marks"' in await browser.text(f"{CUP}/marks")
         page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=RULES))
         assert "student-1" in page
         assert REFERENCE not in page.partition("The sheet")[2]

@@ -215,7 +215,8 @@ class Groups(Schedule):
         decided = self.tables(history)
         tables = []
         for index, group in enumerate(self.allotment):
-            own = [game for game in games if game.first in group]
+            members = frozenset(group)  # a group may have hundreds of bots
+            own = [game for game in games if game.first in members]
             staying = [bot for bot in group if not self._has_left(bot)]
             left = [bot for bot in group if self._has_left(bot)]
             lines = [*group_lines(staying, own, results), *group_lines(left, own, results)]
