@@ -131,6 +131,7 @@ GAMES = pytest.mark.parametrize("game", [SMALL, KALAMALA])
 
 def assert_over(page: Page) -> None:
     expect(page.locator("#play-words")).to_contain_text(re.compile("won|draw"))
+    assert not page.get_by_text("By keyboard: Tab to the board").is_visible()
     assert (audit(page), overflow(page)) == ([], 0)
 
 
