@@ -152,8 +152,8 @@ class Settings(BaseModel):
     frozen_at: Annotated[datetime | None, BeforeValidator(_moment)] = Field(
         None,
         title="Frozen since",
-        description="Tournaments of frozen versions take what was submitted until then; it refuses no "
-        "upload. Empty: the deadline, once it is over.",
+        description="Tournaments of frozen versions use the versions that were submitted by then; uploads "
+        "are still accepted. Empty: the deadline, once it is over.",
     )
     uploads_per_day: Annotated[int | None, EmptyAsNone] = Field(
         None,
