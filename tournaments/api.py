@@ -139,7 +139,8 @@ def run(tournament: Tournament, out: str | Path, *, concurrency: int | None = No
     Raises:
         SandboxError: The bots must be confined, and this host cannot do that.
         RehearsalError: A bot that must be confined cannot run confined; no game was played.
-        DirectoryError: The directory cannot be used, or another run is at work there.
+        DirectoryError: The directory cannot be used, has files of something else, or another run is at work
+            there.
         StoreError: The directory holds another tournament, or a result cannot be stored.
         ConfigError: A bot that was added to the stored tournament cannot be used.
         EngineError: Workers cannot start, or the host could not play some games; the others are stored.
@@ -150,6 +151,7 @@ def run(tournament: Tournament, out: str | Path, *, concurrency: int | None = No
         )
     sandbox = find_sandbox(tournament.sandbox_mode)
     directory = TournamentDirectory(Path(out))
+    directory.refuse_other_files()
     with directory.locked(), Store(directory.store_path) as store:
         going_on = open_run(tournament, store, Path.cwd(), claim=False)
         try:

@@ -16,7 +16,7 @@ import tournaments
 from referee.players.function_player import FunctionPlayer
 from tests.support.builders import invoke, write_tournament
 from tests.support.paths import REPOSITORY_ROOT
-from tournaments import BotError, ConfigError, Results, StoreError, Tournament, run
+from tournaments import BotError, ConfigError, DirectoryError, Results, StoreError, Tournament, run
 from tournaments.reporting.exports import COLUMNS
 from tournaments.reporting.tournament_directory import TournamentDirectory
 
@@ -159,6 +159,13 @@ def test_a_directory_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"holds no results\.db"):
         Results.load(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_something_else_are_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text("mine")
+    with pytest.raises(DirectoryError, match=r"has a results\.json, which a run would overwrite"):
+        run(Tournament.from_settings(BOTS, name=NAME, game="kalah(2,2)"), tmp_path)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("results.json", "mine")]
 
 
 def test_a_text_names_a_bot(tmp_path: Path) -> None:

@@ -314,6 +314,21 @@ def test_repeated_interrupts_tear_nothing(tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
+@pytest.mark.parametrize("name", ["report.html", "standings.csv", "games.csv", "results.json"])
+def test_files_of_something_else_are_not_overwritten(tmp_path: Path, name: str) -> None:
+    folder_with(tmp_path)
+    out = tmp_path / "work"
+    out.mkdir()
+    (out / name).write_text("mine")
+    result = invoke("tournament", "run", str(tmp_path / "cup.toml"), "--out", str(out))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"Error: {out} has a {name}, which a run would overwrite, but no results.db: move the file, or "
+        "choose another directory\n"
+    )
+    assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
+
+
 @pytest.mark.kill
 def test_a_second_run_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
     process = running(tmp_path)

@@ -16,7 +16,7 @@ from referee.games.opening import parse_opening
 from referee.judge.results import GameRecord
 from tournaments.files.durable import os_errors_as, replacing
 from tournaments.reporting.pgn import pgn_of
-from tournaments.reporting.tables import GAME_COLUMNS, Cell, Row, game_row, write_csv
+from tournaments.reporting.tables import GAME_COLUMNS, TABLE_FILES, Cell, Row, game_row, write_csv
 from tournaments.results.rulings import Rulings, pairing_key
 
 
@@ -187,7 +187,7 @@ WRITERS: Mapping[str, Callable[[Iterable[Row], TextIO, Sequence[str]], None]] = 
 STORE_FILE = "results.db"
 OWN_FILES = (
     *(STORE_FILE + end for end in ("", "-wal", "-shm", "-journal")),  # SQLite's companions of a database
-    *(".lock", "pseudonyms.csv", "report.html", "standings.csv", "games.csv", "results.json"),
+    *(".lock", "pseudonyms.csv", *TABLE_FILES),
 )
 """Files of a tournament in its directory, including those that each run rewrites."""
 OWN_FOLDERS = ("games", "report", "report-anonymous")

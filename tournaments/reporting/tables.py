@@ -23,6 +23,8 @@ Cells = tuple[list[str], list[list[str]]]
 """Head and rows of a table."""
 
 FORMATS = ("text", "csv", "json", "html")
+TABLE_FILES = ("report.html", "standings.csv", "games.csv", "results.json")
+"""Files of a tournament's directory that each run writes anew."""
 
 
 class Figure(str):

@@ -34,6 +34,20 @@ class TournamentDirectory:
         """Path of the report page for browsers."""
         return self.path / "report.html"
 
+    def refuse_other_files(self) -> None:
+        """Refuse a directory with files of something else that a run would overwrite.
+
+        Raises DirectoryError.
+        """
+        if self.store_path.exists():
+            return
+        found = next((name for name in tables.TABLE_FILES if (self.path / name).exists()), None)
+        if found is not None:
+            raise DirectoryError(
+                f"{self.path} has a {found}, which a run would overwrite, but no {STORE_FILE}: move the "
+                "file, or choose another directory"
+            )
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Exclude other runners; the lock ends with the process, however it ends.  Raises DirectoryError."""
@@ -48,13 +62,14 @@ class TournamentDirectory:
 
     def write_reports(self, summary: TournamentResults) -> None:
         """Write report.html, standings.csv, games.csv and results.json.  Raises DirectoryError."""
-        contents = {
-            self.report_path: summary.render("html"),
-            self.path / "standings.csv": summary.render("csv") + "\n",
-            self.path / "games.csv": tables.games_csv(summary.games),
-            self.path / "results.json": summary.render("json") + "\n",
-        }
-        for path, text in contents.items():
+        texts = (
+            summary.render("html"),
+            summary.render("csv") + "\n",
+            tables.games_csv(summary.games),
+            summary.render("json") + "\n",
+        )
+        for name, text in zip(tables.TABLE_FILES, texts, strict=True):
+            path = self.path / name
             try:
                 write_file(path, text.encode())
             except OSError as error:

@@ -152,6 +152,7 @@ def run_in(
     started = False
     try:
         directory = TournamentDirectory(path)
+        directory.refuse_other_files()
         with directory.locked(), Store(directory.store_path) as store:
             run = open_run(tournament, store, base, claim=False)
             tournament = run.tournament
