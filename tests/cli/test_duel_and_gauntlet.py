@@ -172,14 +172,22 @@ def test_a_fixed_number_of_games() -> None:
     found = value["comparison"]
     assert found["wins"] + found["draws"] + found["losses"] == 4
     assert value["decision"] in ("stronger", "undecided")
-    assert "% of 6 games" in duel("first_legal", "greedy", "--games", "6")
+    text = duel("first_legal", "greedy", "--games", "6")
+    assert "% of 6 games" in text
+    assert text.splitlines()[0].endswith(", openings: random, 5 plies, seed 1")
+
+
+def test_the_openings_of_a_file_are_counted() -> None:
+    Path("openings.txt").write_text("1\n2\n")
+    text = duel("first_legal", "greedy", "--games", "4", "--openings", "openings.txt")
+    assert text.splitlines()[0].endswith(", openings: 2 of openings.txt")
 
 
 @pytest.mark.slow
 def test_max_games_can_be_raised() -> None:
     text = duel("greedy", "minimax:1", "--sprt", "0,2", "--max-games", "4")
     assert "\nUndecided after 4 games.\n" in text
-    assert "a higher --max-games goes on with the same --out" in text
+    assert "The limit, --max-games 4, is reached: the same command with this --out and a higher" in text
     more = duel("greedy", "minimax:1", "--sprt", "0,2", "--max-games", "6")
     assert "\nUndecided after 6 games.\n" in more
 
@@ -217,6 +225,7 @@ def test_chosen_levels(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("greedy on the ladder: gauntlet, kalah(3,2), 10 s per move")
+    assert ", openings: random, " in lines[0]
     assert lines[2].split()[:4] == ["level", "games", "unique", "won"]
     assert [line.split()[:2] for line in lines[3:5]] == [["1", "4"], ["3", "4"]]
     assert any(line.startswith("greedy stands ") for line in lines)

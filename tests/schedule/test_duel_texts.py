@@ -60,13 +60,32 @@ def test_decisions(points: str, test: Sprt | None, decision: str, headline: str)
 
 def test_what_the_figures_say() -> None:
     found = duel("wwsl", test=sprt(max_games=8))
-    first, second, third = found.figures()
+    first, pairs, second, third = found.figures()
     assert first == "won 5, drawn 0, lost 3: 62.5 % of 8 games, 8 of them different"
+    assert pairs == "different pairs by points  0: 1, 0.5: 0, 1: 1, 1.5: 0, 2: 2"
     assert second.startswith("Elo +")
     assert "likelihood of superiority" in second
-    assert third.endswith("bounds -2.94 and 2.94 (0 against 100 Elo, alpha 0.05, beta 0.05)")
+    assert third.startswith("LLR ")
+    assert third.endswith(" after 8 games, bounds -2.94 and 2.94 (0 against 100 Elo, alpha 0.05, beta 0.05)")
     assert found.live().startswith("LLR ")
     assert duel("wwsl").live().startswith("new: 62.5 %, Elo +")
+
+
+def test_games_after_the_deciding_pair_are_not_in_the_ratio() -> None:
+    """A batch is played to its end; the score has all of its games."""
+    found = duel("wwswwsww" * 12, test=sprt())
+    assert found.verdict is not None
+    decided = 2 * found.verdict.pairs
+    assert decided < found.games == 192
+    assert f"% of {found.games} games" in found.figures()[0]
+    assert f" after {decided} games, bounds " in found.figures()[-1]
+
+
+def test_a_ratio_of_nothing_has_no_sign() -> None:
+    """Equally many points, and claims as far above as below: the ratio is 0 but for rounding."""
+    found = duel("wl" * 4, test=sprt(-20, 20, max_games=16))
+    assert found.figures()[-1].startswith("LLR 0.00 after 16 games")
+    assert found.live().startswith("LLR 0.00 between")
 
 
 def test_copies_decide_nothing() -> None:

@@ -60,6 +60,13 @@ class Comparison:
             "likelihood_of_superiority": self.superiority,
         }
 
+    def pairs_text(self) -> str:
+        """Return the numbers of different pairs by their points; empty if there is no whole pair."""
+        if not sum(self.pairs):
+            return ""
+        counts = [f"{points}: {count:g}" for points, count in zip(PAIR_POINTS, self.pairs, strict=True)]
+        return f"different pairs by points  {', '.join(counts)}"
+
     def to_text(self) -> str:
         """Return the comparison for people."""
         games = self.wins + self.draws + self.losses
@@ -67,9 +74,8 @@ class Comparison:
             f"{self.one} against {self.other}: {games} games, {self.unique} of them unique",
             f"  won {self.wins}, drawn {self.draws}, lost {self.losses}",
         ]
-        if sum(self.pairs):
-            counts = [f"{points}: {count:g}" for points, count in zip(PAIR_POINTS, self.pairs, strict=True)]
-            lines.append(f"  different pairs by points  {', '.join(counts)}")
+        if pairs := self.pairs_text():
+            lines.append(f"  {pairs}")
         match = self.match
         if isfinite(match.elo):
             unit = "pairs" if sum(self.pairs) else "games"

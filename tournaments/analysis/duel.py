@@ -96,8 +96,8 @@ class Duel:
                 return [
                     f"If the difference were {test.elo0:g} Elo, about {100 * test.alpha:.3g} % of such "
                     "duels would end so.",
-                    "The interval shows only roughly by how much: a test stops at a good moment, and its "
-                    "estimate leans away from 0.",
+                    "Use the answer, not the Elo: a test stops at a favourable moment, so its estimate is "
+                    "too far from 0 on average.",
                 ]
             case "no improvement":
                 return [
@@ -113,7 +113,10 @@ class Duel:
                     "would help."
                 ]
             case "undecided" if self.verdict is not None and self.verdict.stopped == "limit":
-                return ["No more games are allowed: a higher --max-games goes on with the same --out."]
+                return [
+                    f"The limit, --max-games {test.max_games}, is reached: the same command with this --out "
+                    "and a higher --max-games continues."
+                ]
         return []
 
     def _how_weak(self) -> str:
@@ -123,7 +126,7 @@ class Duel:
         return "It may still be a little stronger, as strong, or weaker: the interval is a rough one."
 
     def figures(self) -> list[str]:
-        """Return lines with score, Elo and likelihood of superiority; with a test, also its state."""
+        """Return lines with score, pairs, Elo and likelihood of superiority; with a test, also its state."""
         found = self.comparison
         if not self.games:
             return ["no game was played that counts"]
@@ -132,6 +135,8 @@ class Duel:
             f"won {found.wins}, drawn {found.draws}, lost {found.losses}: {score:.1f} % of {self.games} "
             f"games, {found.unique} of them different",
         ]
+        if pairs := found.pairs_text():
+            lines.append(pairs)
         if found.difference is not None:
             value, low, high = found.difference
             lines.append(
@@ -140,9 +145,9 @@ class Duel:
             )
         if self.test is not None and self.verdict is not None:
             lines.append(
-                f"LLR {self.verdict.ratio:.2f}, bounds {self.verdict.lower:.2f} and {self.verdict.upper:.2f} "
-                f"({self.test.elo0:g} against {self.test.elo1:g} Elo, alpha {self.test.alpha:g}, "
-                f"beta {self.test.beta:g})"
+                f"LLR {self.verdict.ratio:z.2f} after {2 * self.verdict.pairs} games, bounds "
+                f"{self.verdict.lower:.2f} and {self.verdict.upper:.2f} ({self.test.elo0:g} against "
+                f"{self.test.elo1:g} Elo, alpha {self.test.alpha:g}, beta {self.test.beta:g})"
             )
         return lines
 
@@ -160,7 +165,7 @@ class Duel:
         if self.verdict is None:
             return text
         verdict = self.verdict
-        return f"LLR {verdict.ratio:.2f} between {verdict.lower:.2f} and {verdict.upper:.2f}; {text}"
+        return f"LLR {verdict.ratio:z.2f} between {verdict.lower:.2f} and {verdict.upper:.2f}; {text}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the duel for scripts."""

@@ -129,7 +129,7 @@ def command(
     click.echo(
         json_text(_json(outcome, tournament, notes))
         if settings.as_json
-        else _text(outcome, tournament, notes)
+        else _text(outcome, settings.about_openings(tournament), notes)
     )
     finish(context, outcome)
 
@@ -170,13 +170,14 @@ def _notes(tournament: Tournament) -> list[str]:
     return notes
 
 
-def _text(outcome: Outcome[DuelResults], tournament: Tournament, notes: list[str]) -> str:
+def _text(outcome: Outcome[DuelResults], openings: str, notes: list[str]) -> str:
     """Return the result for people: faults, headline, figures, next steps."""
     directory, results = outcome.directory.path, outcome.results
     width = terminal_width()
     duel = results.duel
-    one, other = tournament.names
-    parts = [wrapped([f"{_labelled(one, NEW)} against {_labelled(other, OLD)}: {results.about}"], width)]
+    one, other = results.file_bots[:2]
+    head = f"{_labelled(one, NEW)} against {_labelled(other, OLD)}: {results.about}{openings}"
+    parts = [wrapped([head], width)]
     faults = [line for name in (one, other) for line in fault_lines(name, results.games, directory)]
     if faults:
         parts.append(wrapped(faults, width))

@@ -122,7 +122,7 @@ def command(
     if settings.as_json:
         click.echo(json_text(_json(outcome, tournament, note)))
     else:
-        click.echo(_text(outcome, note, terminal_width()))
+        click.echo(_text(outcome, settings.about_openings(tournament), note, terminal_width()))
     finish(context, outcome)
 
 
@@ -157,12 +157,12 @@ def _reference(settings: Settings, level: int, *, seeded: bool) -> Player:
     return settings.player(f"{name}:{settings.seed}" if seeded else name, name)
 
 
-def _text(outcome: Outcome[GauntletResults], note: str, width: int | None) -> str:
+def _text(outcome: Outcome[GauntletResults], openings: str, note: str, width: int | None) -> str:
     """Return the result for people: faults, levels, position, next steps."""
     directory, results = outcome.directory.path, outcome.results
     bot = results.file_bots[0]
     place = results.place
-    parts = [wrapped([f"{bot} on the ladder: {results.about}"], width)]
+    parts = [wrapped([f"{bot} on the ladder: {results.about}{openings}"], width)]
     faults = [*fault_lines(bot, results.games, directory)]
     for name in results.levels.values():
         faults += fault_lines(name, results.games, directory)

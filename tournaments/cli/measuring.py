@@ -163,6 +163,14 @@ class Settings:
         except OpeningError as error:
             raise Usage(f"--openings: {error}") from error
 
+    def about_openings(self, tournament: Tournament) -> str:
+        """Return words that follow a tournament's description; empty if it has no openings."""
+        if not tournament.openings:
+            return ""
+        if self.openings_file is None:
+            return f", openings: {tournament.openings_source}"
+        return f", openings: {len(tournament.openings)} of {visible(self.openings_file.name)}"
+
     def tournament(
         self,
         name: str,

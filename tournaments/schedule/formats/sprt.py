@@ -128,7 +128,7 @@ class Sprt(Schedule):
         state = self._state(history)
         evidence = state.evidence
         lower, upper = self._hypotheses.bounds
-        figures = f"LLR {evidence.ratio:.2f}, bounds {lower:.2f} and {upper:.2f}"
+        figures = f"LLR {evidence.ratio:z.2f}, bounds {lower:.2f} and {upper:.2f}"
         games = f"{2 * evidence.pairs} games"
         if evidence.accepted == 1:
             return (
