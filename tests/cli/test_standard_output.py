@@ -103,3 +103,25 @@ def test_a_closed_standard_output_shows_no_traceback(command: str, tmp_path: Pat
         check=False,
     )
     assert "Traceback" not in done.stderr
+
+
+NARROW = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "latin-1"}
+"""Environment in which output is Latin-1 and files' names are ASCII."""
+
+
+def test_an_encoding_without_a_bots_letters(tmp_path: Path) -> None:
+    """Text and JSON have the letters as JSON escapes them; a file's name with them is refused."""
+    options = ("--sandbox", "off", "--game", "kalah(2,2)")
+    (tmp_path / "bot.toml").write_text('command = "python3 nothing.py"\nname = "B日\U0001d49c"\n')
+    command: list[str | Path] = [KALARENA, "play", ".", "greedy", *options]
+    text = run_command(command, tmp_path, **NARROW)
+    assert (text.returncode, "Traceback" in text.stderr) == (0, False), text.stderr
+    assert "B\\u65e5\\ud835\\udc9c" in text.stdout
+    value = json.loads(run_command([*command, "--json"], tmp_path, **NARROW).stdout)
+    assert "B日\U0001d49c" in json.dumps(value, ensure_ascii=False)
+    refused = run_command([KALARENA, "duel", "greedy", ".", "--games", "2", *options], tmp_path, **NARROW)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith(
+        "Error: '\\u65e5\\U0001d49c' cannot be part of a file's name in this locale, whose encoding is ascii"
+    )
+    assert "Traceback" not in refused.stderr

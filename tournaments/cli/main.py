@@ -1,8 +1,10 @@
 """The command `kalarena` and its subcommands."""
 
+import codecs
 import errno
 import importlib
 import io
+import json
 import os
 import signal
 import sys
@@ -35,6 +37,8 @@ COMMANDS = {
 }
 """Subcommand -> (module of the command, one line of help)."""
 
+ESCAPES = "kalarena-escapes"
+"""Name of the error handler of standard output, for ``codecs``."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
 
@@ -91,12 +95,24 @@ def entry() -> None:
     """Run the console command."""
     signal.signal(signal.SIGINT, lambda *_: sys.exit(INTERRUPTED))  # until a game or tournament takes over
     sys.unraisablehook = _show_unraisable
+    codecs.register_error(ESCAPES, _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=ESCAPES)
     try:
         try:
             main()
         finally:
             if sys.stdout is not None:  # it is None if it was closed: `>&-`
                 sys.stdout.flush()  # or the interpreter does it, and shows a traceback if it cannot
+    except UnicodeEncodeError as error:
+        if codecs.lookup(error.encoding) == codecs.lookup("utf-8"):
+            raise
+        click.echo(
+            f"Error: {error.object[error.start : error.end]!r} cannot be part of a file's name in this "
+            f"locale, whose encoding is {error.encoding}: set the environment variable LC_ALL=C.UTF-8",
+            err=True,
+        )
+        sys.exit(Usage.exit_code)
     except OSError as error:
         if not _is_of_output(error):
             raise
@@ -105,6 +121,13 @@ def entry() -> None:
         if error.errno != errno.EPIPE:  # a reader such as `| head` has seen enough
             click.echo(f"Error: standard output: {error.strerror}", err=True)
         sys.exit(Fault.exit_code)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Return characters that an output's encoding lacks as JSON writes them, so that JSON stays valid."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _show_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
