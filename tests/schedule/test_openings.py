@@ -108,6 +108,14 @@ def test_a_file_of_openings(tmp_path: Path) -> None:
         read_openings(game, tmp_path / "nowhere")
 
 
+def test_only_the_first_bad_lines_of_a_file_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "games.pgn"
+    file.write_text("x\n" * 1000)
+    with pytest.raises(OpeningError, match=r"pgn line 5: .*; and 995 more$") as raised:
+        read_openings(parse_game("manchester"), file)
+    assert "line 6" not in str(raised.value)
+
+
 # How the judge announces them.
 
 

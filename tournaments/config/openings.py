@@ -11,6 +11,8 @@ MAX_OPENING_PLIES = 100
 """Documented bound on the plies of random openings."""
 ATTEMPTS = 1000
 """Maximum draws of a random opening; one that ends the game, or is a duplicate, is drawn again."""
+MOST_PROBLEMS = 5
+"""Bad lines of a file that are named: a file that is no list of openings has nothing else."""
 SHORT_PLIES = 5
 """Length of random openings in plies where nobody chose one: in Kalah with six pits and four seeds there are
 13,580 of them, more than any duel needs by default, and the game is still open."""
@@ -53,7 +55,7 @@ def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:
     """Return the openings of a file.
 
     A line holds one opening, a position or moves with spaces between them; # begins a comment.  Raises
-    OpeningError that names each bad line.
+    OpeningError that names the first bad lines.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -71,7 +73,10 @@ def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:
             problems.append(f"{path.name} line {number}: {error}")
         openings.append(text)
     if problems:
-        raise OpeningError("; ".join(problems))
+        hidden = len(problems) - MOST_PROBLEMS
+        raise OpeningError(
+            "; ".join(problems[:MOST_PROBLEMS]) + (f"; and {hidden} more" if hidden > 0 else "")
+        )
     if not openings:
         raise OpeningError(f"{path} holds no opening")
     return tuple(openings)
