@@ -112,6 +112,7 @@ def test_a_tournament_is_claimed_and_resumed(place: Location) -> None:
     [
         ({"game": "bga"}, ["its game is manchester, now it is bga"]),
         ({"time control": "3 s"}, ["its time control is 2 s, now it is 3 s"]),
+        ({"openings": "1 2 3; " * 500}, ["there is a change in its openings"]),
         ({"bots": {"one": "d1", "two": "new"}}, ["the files of bot 'two' have changed since"]),
         ({"bots": {"one": "d1"}}, ["it has a bot 'two', which is not here"]),
         ({"bots": {"one": "d1", "two": "d2", "three": "d3"}}, ["it has no bot 'three'"]),

@@ -412,17 +412,22 @@ def _completed_summary(missing: Sequence[str], row: Any) -> GameSummary:
 
 GAME_MODULE = "game module"
 """Setting with the digest of a game's module, for games that are not Kalarena's; older databases lack it."""
+LONGEST_VALUES = 400
+"""Characters of both values of a setting in a message: a file of openings may have thousands."""
 OLD_DEFAULTS = {"format": "round-robin"}
 """Values assumed for settings that older databases do not record."""
 
 
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> Sequence[str]:
-    found = [
-        f"its {key} is {there.get(key, OLD_DEFAULTS.get(key, 'none'))}, now it is "
-        f"{here.get(key, OLD_DEFAULTS.get(key, 'none'))}"
-        for key in sorted({*there, *here} - {"bots", GAME_MODULE})
-        if there.get(key) != here.get(key)
-    ]
+    found = []
+    for key in sorted({*there, *here} - {"bots", GAME_MODULE}):
+        stored, given = (str(side.get(key, OLD_DEFAULTS.get(key, "none"))) for side in (there, here))
+        if there.get(key) == here.get(key):
+            continue
+        if len(stored + given) > LONGEST_VALUES:
+            found.append(f"there is a change in its {key}")
+        else:
+            found.append(f"its {key} is {stored}, now it is {given}")
     if there.get("game") == here.get("game") and there.get(GAME_MODULE) != here.get(GAME_MODULE):
         found.append("the module of its game has changed since")
     old, new = there.get("bots", {}), here.get("bots", {})
