@@ -211,7 +211,8 @@ def test_faults_in_a_duel() -> None:
     bad = bot("version2")
     text = duel("greedy", bad, "--games", "4")
     assert "version2 lost 4 of 4 games by a fault:" in text.split("\n\n")[1]
-    assert "what was said, and its standard error: out/games/r001-" in text
+    assert "its last words on standard error: 'sorry'" in text.split("\n\n")[1]
+    assert "conversation and standard error: out/games/r001-" in text
     value = one_object(duel(bad, "greedy", "--games", "2", "--json", out="other"))
     assert [fault["bot"] for fault in value["faults"]] == ["version2", "version2"]
 

@@ -35,9 +35,11 @@ from tournaments.cli.tournament.outcome import Outcome, Results, program, same_c
 from tournaments.cli.tournament.run import run_in
 from tournaments.config.openings import SHORT_PLIES, OpeningBook
 from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, Tournament, build_tournament, name_clash
+from tournaments.database.base import StoreError
 from tournaments.reporting.tournament_directory import STORE_FILE
 from tournaments.results.game_files import GAMES, LOCK_FILE, slug
 from tournaments.results.game_summary import GameSummary
+from tournaments.results.store import Store
 
 FAULTS_TOLD = 5
 """Most faults of a bot that are listed one by one."""
@@ -296,7 +298,7 @@ def faults_of(bot: str, games: Sequence[GameSummary]) -> list[GameSummary]:
 
 
 def fault_lines(bot: str, games: Sequence[GameSummary], directory: Path) -> Iterator[str]:
-    """Yield the faults of a bot and the location of their records; nothing if it made none."""
+    """Yield the faults of a bot, the note on the first, and its record's location; nothing without faults."""
     faults = faults_of(bot, games)
     if not faults:
         return
@@ -306,7 +308,18 @@ def fault_lines(bot: str, games: Sequence[GameSummary], directory: Path) -> Iter
         yield f"  {game.key}: {visible(game.detail)}"
     if len(faults) > FAULTS_TOLD:
         yield f"  and {len(faults) - FAULTS_TOLD} more, all in {directory / 'report.html'}"
-    yield f"  what was said, and its standard error: {directory / GAMES / faults[0].key}/"
+    if note := _note(faults[0], directory):
+        yield f"  {faults[0].key}: {visible(note)}"
+    yield f"  conversation and standard error: {directory / GAMES / faults[0].key}/"
+
+
+def _note(game: GameSummary, directory: Path) -> str:
+    """Return the note for a game's loser; empty if there is none, or its record is damaged."""
+    try:
+        with Store(directory / STORE_FILE, read_only=True) as store:
+            return store.record(game.key).result.note
+    except StoreError:  # `kalarena verify` reports damaged records
+        return ""
 
 
 def faults_json(games: Sequence[GameSummary], directory: Path) -> list[dict[str, Any]]:
