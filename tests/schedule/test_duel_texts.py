@@ -71,6 +71,12 @@ def test_what_the_figures_say() -> None:
     assert duel("wwsl").live().startswith("new: 62.5 %, Elo +")
 
 
+def test_an_undecided_match_names_the_range_of_differences() -> None:
+    (sentence,) = duel("wl").meaning()
+    assert sentence.startswith("These games fit any difference from -")
+    assert sentence.endswith(" Elo; more different games narrow this range.")
+
+
 def test_games_after_the_deciding_pair_are_not_in_the_ratio() -> None:
     """A batch is played to its end; the score has all of its games."""
     found = duel("wwswwsww" * 12, test=sprt())

@@ -84,8 +84,8 @@ class Duel:
         if self.decision == "undecided" and self.comparison.difference is not None:
             low, high = self.comparison.difference.low, self.comparison.difference.high
             return [
-                f"All from {low:+z.0f} to {high:+z.0f} Elo fits these games; more different games narrow "
-                "this range."
+                f"These games fit any difference from {low:+z.0f} to {high:+z.0f} Elo; more different games "
+                "narrow this range."
             ]
         return []
 

@@ -67,13 +67,28 @@ class DuelResults(TournamentResults):
 @click.option(
     "--sprt",
     metavar="ELO0,ELO1",
-    help="Play until it is decided whether NEW is ELO1 stronger than OLD, or only ELO0.  "
+    help="Sequential test: play until it is decided whether NEW is ELO1 stronger than OLD, or ELO0.  "
     f"[default: {ELO0:g},{ELO1:g}]",
 )
-@click.option("--alpha", type=float, metavar="P", help=f"Chance of a wrong yes.  [default: {ERROR:g}]")
-@click.option("--beta", type=float, metavar="P", help=f"Chance of a wrong no.  [default: {ERROR:g}]")
-@click.option("--max-games", type=int, metavar="N", help=f"Give up after so many.  [default: {MAX_GAMES}]")
-@click.option("--games", type=int, metavar="N", help="Play so many games instead, an even number.")
+@click.option(
+    "--alpha",
+    type=float,
+    metavar="P",
+    help=f"Probability of accepting ELO1 if ELO0 is true.  [default: {ERROR:g}]",
+)
+@click.option(
+    "--beta",
+    type=float,
+    metavar="P",
+    help=f"Probability of accepting ELO0 if ELO1 is true.  [default: {ERROR:g}]",
+)
+@click.option(
+    "--max-games",
+    type=int,
+    metavar="N",
+    help=f"End undecided after this number of games.  [default: {MAX_GAMES}]",
+)
+@click.option("--games", type=int, metavar="N", help="Play this number of games instead of a test; even.")
 @measuring_options
 @click.pass_context
 def command(
@@ -88,12 +103,12 @@ def command(
     games: int | None,
     **options: Any,
 ) -> None:
-    """Say whether NEW is stronger than OLD, two versions of a bot, say.
+    """Test whether NEW is stronger than OLD, for example two versions of a bot.
 
     Each is a sample bot's name, a path to a bot's directory or executable file, or a quoted command line.
     They play pairs of games, each from an opening of its own and from both sides.
 
-    The games are kept: see --out.  It may be stopped at any time; it says how to go on.
+    The games are kept, see --out.  Ctrl-C stops; the command that is printed then continues.
     """
     settings = Settings(**options)
     if games is not None:

@@ -88,11 +88,11 @@ class GauntletResults(TournamentResults):
 def command(
     context: click.Context, /, bot: str, levels: str | None, games: int | None, **options: Any
 ) -> None:
-    """Say where BOT stands on the ladder of reference players, ladder:1 to ladder:10.
+    """Estimate the level of BOT on the ladder of reference players, ladder:1 to ladder:10.
 
     BOT is a sample bot's name, a path to a bot's directory or executable file, or a quoted command line.
 
-    The games are kept: see --out.  It may be stopped at any time; it says how to go on.
+    The games are kept, see --out.  Ctrl-C stops; the command that is printed then continues.
     """
     settings = Settings(**options)
     chosen = _levels(levels) if levels is not None else list(ALL_LEVELS)

@@ -64,13 +64,13 @@ measuring_options = with_options(
         default=1,
         show_default=True,
         metavar="N",
-        help="Decides the random openings, and what reference players draw by lot.",
+        help="Seed of the random openings, and of the reference players' random moves.",
     ),
     click.option(
         "--out",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Where the games go, or are: with the same DIR, the same command goes on.  [default: a new "
+        help="Directory of the games; with the same DIR, the same command continues.  [default: a new "
         "directory in results/]",
     ),
     click.option(
