@@ -32,8 +32,8 @@ CAVEAT = (
 )
 """Caveat for ratings from a Swiss and its like; docs/statistics.md has the figures."""
 SPRT_CAVEAT = (
-    "the test stopped the match at a good moment: the decision is what counts, and the estimate leans away "
-    "from 0"
+    "use the decision, not the Elo: the test stopped the match at a favourable moment, so the estimate is "
+    "too far from 0 on average"
 )
 """Caveat for ratings after a sequential test."""
 
