@@ -13,6 +13,7 @@ from sample_bots.options import PURE_VARIABLE
 from tests.adapters.bots import TURNS_PYTHON
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object
 from tests.support.paths import REPOSITORY_ROOT
+from tournaments import Results
 from tournaments.analysis.ladder_position import LevelResult
 from tournaments.analysis.standing import Estimate
 from tournaments.cli.gauntlet import BAR, GauntletResults, table
@@ -175,6 +176,17 @@ def test_a_fixed_number_of_games() -> None:
     text = duel("first_legal", "greedy", "--games", "6")
     assert "% of 6 games" in text
     assert text.splitlines()[0].endswith(", openings: random, 5 plies, seed 1")
+
+
+def test_a_duel_with_a_reference_player_can_be_repeated() -> None:
+    """The seed of the player is part of its name, as --help has it: --seed is that of the openings."""
+    options = ("--games", "4", "--seed", "5")
+    for out in ("first", "again"):
+        duel("greedy", "ladder:1:7", *options, out=out)
+    first, again = (Results.load(out).moves() for out in ("first", "again"))
+    assert [move["position"] for move in first] == [move["position"] for move in again]
+    text = " ".join(invoke("duel", "--help").stdout.split())
+    assert "In a duel, a reference player's own seed is part of its name" in text
 
 
 def test_the_openings_of_a_file_are_counted() -> None:

@@ -64,7 +64,8 @@ measuring_options = with_options(
         default=1,
         show_default=True,
         metavar="N",
-        help="Seed of the random openings, and of the reference players' random moves.",
+        help="Seed of the random openings, in a gauntlet also of the reference players. In a duel, a "
+        "reference player's own seed is part of its name, for example ladder:2:7.",
     ),
     click.option(
         "--out",
