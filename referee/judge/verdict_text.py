@@ -214,9 +214,9 @@ def last_words(text: str, limits: Limits | None = None) -> str:
 
 
 def known_last_words(stderr: str, limits: Limits) -> str:
-    """Return the note on the end of standard error of a process that lives; empty without an explanation.
+    """Return the note on the end of standard error of a running process; empty without an explanation.
 
-    What such a process wrote need not be why it is late, so that other words would mislead.
+    Its output need not explain the delay, so unexplained words are left out.
     """
     words = stderr_words(stderr)
     return last_words(words, limits) if crash_hints.explain(words) else ""

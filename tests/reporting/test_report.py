@@ -190,7 +190,7 @@ def test_the_tables_of_groups() -> None:
         page = Pages(View(replace(summary, kept=kept))).index()
         groups = page.partition('<section id="groups">')[2].partition("</section>")[0]
         assert groups.count("<h3>Group ") == 2
-        assert groups.count("goes on") == going
+        assert groups.count("in the final") == going
         assert "<b>" not in groups
         assert all(groups.count(f"{escape(name)}<") == 1 for name in names)
 

@@ -448,17 +448,21 @@ def test_files_that_cannot_be_read(tmp_path: Path, played: Path) -> None:
     assert invoke("verify").exit_code == 2
 
 
-def test_a_path_that_cannot_be_verified_keeps_no_other_one_from_it(tmp_path: Path, played: Path) -> None:
+def test_other_paths_are_verified_after_a_bad_one(tmp_path: Path, played: Path) -> None:
     (tmp_path / "text").write_text("hello")
     record = written(tmp_path, replace(make_record(), sandbox="off"), "made-up")
     result = invoke("verify", tmp_path / "text", played, record)
-    assert result.exit_code == 2
+    assert result.exit_code == 1  # a difference is worse
     assert "this is no game record" in result.stderr
     assert result.stderr.endswith("1 of 3 paths could not be verified; see above\n")
     assert "1 of 7 games does not follow" in result.stdout
-    result = invoke("verify", "--json", tmp_path / "text", played, record)
+    result = invoke("verify", "--json", tmp_path / "text", played)
     assert result.exit_code == 2
-    assert json.loads(result.stdout)["games"] == 7
+    found = json.loads(result.stdout)
+    assert (found["games"], found["wrong"]) == (6, 0)
+    assert [one["path"] for one in found["refused"]] == [str(tmp_path / "text")]
+    nothing = invoke("verify", tmp_path / "text", tmp_path / "nothing")
+    assert (nothing.exit_code, nothing.stdout) == (2, "")
 
 
 def test_a_part_of_a_tournament_is_referred_to_its_directory(played: Path) -> None:

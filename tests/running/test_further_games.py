@@ -51,6 +51,9 @@ def test_a_run_with_another_version_of_the_games_module_is_refused(
     refused = invoke(*command)
     assert refused.exit_code == 2
     assert "the module of its game has changed since. Undo the change" in refused.output
+    verified = invoke("verify", tmp_path / "out")
+    assert verified.exit_code == 0
+    assert "the module of its game has changed since; games that do not follow may" in verified.output
 
 
 def test_without_its_rules_a_game_is_not_called_wrong(

@@ -143,6 +143,24 @@ async def test_thinking_people_hold_no_slot_and_give_way_to_others(
         assert sum(table.session is not None for table in tables) <= 2
 
 
+@pytest.mark.slow
+async def test_teams_bots_have_room_for_few_sessions_beside_reference_players(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may hold as much memory as a bot may use."""
+    monkeypatch.setattr(games, "VERSIONS_OF_SLOT", 1)
+    async with playing(tmp_path / "data") as (harness, casual):
+        version = await harness.decided((await harness.submit("Team 1", upload(*starter()))).id)
+        own = CasualPlayer("version 1", version_id=version.id)
+        tables = [await begin(casual, PERSON, player, "kalah(4,3)") for player in (bot(), own, own, own)]
+        for table in tables:
+            await casual.move(table, ME, 0, "1")
+            await turn(table)
+        await until(lambda: harness.service.slots.status()[Kind.PLAY].taken == 0)
+        assert tables[0].session is not None
+        assert 1 <= sum(table.session is not None for table in tables[1:]) <= 2
+
+
 CRASHES = """
 import sys
 for line in sys.stdin:

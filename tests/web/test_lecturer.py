@@ -433,7 +433,7 @@ async def test_published_marks_are_shown_to_their_students_alone(played: Played)
         assert "Your marks" not in await world.page("student", "/my")
         await sent(browser, f"{CUP}/marks", rules=RULES + decided, do="publish")
         assert newest_actions(played) == ["marks.publish"]
-        assert "of 2 students shows the student's own mark" in main_of(await browser.get(f"{CUP}/marks"))
+        assert "2 students see their own mark" in main_of(await browser.get(f"{CUP}/marks"))
         assert "lecturer published the marks of cup." in main_of(await browser.get("/teach/journal"))
         for role, explained in (("student", False), ("other", True)):
             page = await world.page(role, "/my")

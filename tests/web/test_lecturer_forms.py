@@ -132,6 +132,14 @@ def test_problems_have_labels_of_fields(problem: str, shown: str) -> None:
     assert labelled(problem, (*fields, *ENTRANTS)) == shown
 
 
+def test_a_label_within_a_sentence_is_in_quotation_marks() -> None:
+    fields = [field for section in sections("sprt") for field in section.fields]
+    labels = {field.name: field.label for field in fields}
+    assert labelled("format: elo1 must be more than elo0, not 3 and 9", fields) == (
+        f"{labels['format.elo1']} must be more than “{labels['format.elo0']}”, not 3 and 9"
+    )
+
+
 def test_the_times_of_quiet_are_named_as_in_the_form() -> None:
     with pytest.raises(SettingsError) as caught:
         settings_of_form({**values_of(Settings()), "quiet_from": "22:00"})

@@ -88,15 +88,15 @@ def swap(evidence: Evidence) -> Verdict:
     offered = sum(each.bot == 1 and bool(each.own_moves) for each in evidence.played)
     if not was and not offered:
         return skipped("not tried: no game came to a swap")
-    could, words = counted(offered, "game"), []
+    offers, results = counted(offered, "game"), []
     if was:
-        words.append(f"continued correctly after the opponent's SWAP in {counted(was, 'game')}")
+        results.append(f"continued correctly after the opponent's SWAP in {counted(was, 'game')}")
     if own:
         first_moves = ", ".join(sorted({each.record.moves[0].move for each in own}))
-        words.append(f"swapped in {len(own)} of {could} (after {first_moves}), and continued correctly")
+        results.append(f"swapped in {len(own)} of {offers} (after {first_moves}), and continued correctly")
     elif offered:
-        words.append(f"did not swap in {could} in which it could have")
-    return passed("; ".join(words))
+        results.append(f"did not swap in {offers} in which it could have")
+    return passed("; ".join(results))
 
 
 def extra_turns(evidence: Evidence) -> Verdict:

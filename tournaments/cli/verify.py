@@ -69,16 +69,17 @@ def command(
     While a run is active, its tables are not compared.  Tables that a killed run left behind are older, which
     is only a remark.
 
-    Of several paths, those that cannot be verified do not keep the others from being verified.
+    If one of several paths cannot be verified, the others still are.
 
     Exit status: 0 no difference, 1 a difference, 2 bad usage, an unreadable store, or nothing to verify.
+    With several paths, 1 if there is a difference, although another path cannot be verified.
     """
     database = _database(url)
     expected = _expected(paths, head, head_number, is_on_server=database is not None)
     progress = _Progress()
     verification = Verification(processes=jobs or core_count(), progress=progress.show)
     complaints = []
-    refusals: list[Usage] = []
+    refused: list[dict[str, str]] = []
     try:
         for path in paths:
             try:
@@ -91,7 +92,7 @@ def command(
             except Usage as refusal:
                 if len(paths) == 1:
                     raise
-                refusals.append(refusal)
+                refused.append({"path": str(path), "why": refusal.message})
                 progress.clear()
                 refusal.show()
     finally:
@@ -106,16 +107,20 @@ def command(
                 for directory, one in verification.heads.items()
             ],
         }
-        click.echo(json_text({**counts, "complaints": complaints}))
+        refusals = {"refused": refused} if refused else {}
+        click.echo(json_text({**counts, "complaints": complaints, **refusals}))
     else:
         # Scripts compare the output of the plain command with that of versions without heads.
         for directory, one in verification.heads.items() if expected or sys.stdout.isatty() else ():
             click.echo(f"head of {directory}: {one.digest} (entry {one.number})")
-        click.echo(_conclusion(verification))
-    if refusals:
-        raise Usage(f"{len(refusals)} of {len(paths)} paths could not be verified; see above")
+        if len(refused) < len(paths):
+            click.echo(_conclusion(verification))
+    if refused:
+        click.echo(f"{len(refused)} of {len(paths)} paths could not be verified; see above", err=True)
     if not verification.is_clean:
         raise SystemExit(WRONG)
+    if refused:
+        raise SystemExit(Usage.exit_code)
 
 
 class _Progress:

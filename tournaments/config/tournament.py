@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from referee.games.catalog import find_game
 from referee.games.opening import OpeningError
-from referee.games.spec import SpecError, parse_spec
+from referee.games.spec import parse_spec
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import Player
@@ -188,7 +188,7 @@ class Tournament(BaseModel):
         """
         kind = self.format["kind"]
         fixed = {}
-        if module := _module_digest(self.game):
+        if module := module_digest(self.game):
             fixed[GAME_MODULE] = module
         if kind != ROUND_ROBIN:
             loose = FORMAT_TABLES[kind].EXTENDABLE
@@ -216,18 +216,24 @@ class Tournament(BaseModel):
         }
 
 
-def _module_digest(game: str) -> str:
-    """Return the SHA-256 digest of the module of a game, in hexadecimal; empty for a game of Kalarena.
+def module_digest(game: str) -> str:
+    """Return the SHA-256 digest of the file in which a game is built, in hexadecimal.
 
-    ``game`` is a spec text.  Raises SpecError if the module cannot be read.
+    It is empty for a game of Kalarena, and for a file that cannot be read by itself, as in a zip archive.
+
+    Args:
+        game: A spec text.
+
+    Raises:
+        SpecError: The module of the game cannot be loaded.
     """
     entry = find_game(parse_spec(game).name)
     if entry is None or not entry.source:
         return ""
     try:
         return hashlib.sha256(Path(entry.source).read_bytes()).hexdigest()
-    except OSError as error:
-        raise SpecError(f"{entry.source}: cannot be read: {error.strerror}") from error
+    except OSError:
+        return ""
 
 
 LATER_LIMITS = ("directory_mb", "directory_files")

@@ -45,7 +45,7 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
             return f"{where}: must be a whole number, not {given}"
         case "float_parsing" | "float_type":
             return f"{where}: must be a number, not {given}"
-        case "bool_parsing":
+        case "bool_parsing" | "bool_type":
             return f"{where}: must be true or false, not {given}"
         case "string_type":
             return f"{where}: must be a text, not {given}"

@@ -16,6 +16,7 @@ from referee.games.spec import SpecError, parse_spec
 from referee.judge.replay_check import Complaint, check_replay
 from referee.judge.results import GameRecord
 from referee.version import VERSION
+from tournaments.config.tournament import module_digest
 from tournaments.database.base import Location
 from tournaments.files.durable import FileLock
 from tournaments.processes.process_pool import map_in_processes
@@ -35,7 +36,7 @@ from tournaments.results.chain import Head
 from tournaments.results.chain_check import CHAIN, HEAD, ChainCheck, ExpectedHead, Finding
 from tournaments.results.game_archives import GameFilesReader
 from tournaments.results.game_files import GAMES, LOCK_FILE
-from tournaments.results.store import NothingKeptError, Store, StoreError
+from tournaments.results.store import GAME_MODULE, NothingKeptError, Store, StoreError
 
 TABLES = "tables"
 """Subject of findings about all tables together."""
@@ -139,6 +140,7 @@ class Verification:
         Raises StoreError if its store cannot be read at all, NothingKeptError if it is empty, HeadError if
         the head is ambiguous, RefereeError if the rules of its game are not here, WorkerDiedError.
         """
+        elsewhere_before = self.elsewhere
         files = GameFilesReader(directory)
         folders = files.keys()  # before the games, since each game is stored before it has a folder
         at_work = _is_at_work(directory)
@@ -157,6 +159,7 @@ class Verification:
                 if chained is not None:
                     yield from self._of_chain(directory, ChainCheck(chained), expected)
                 return
+            yield from _other_module(store)
             if summary.kept and _is_of(meant.game, store, summary.kept[0].key):
                 _require_rules(meant.game)
             chained = store.chained()  # after the games, so that the chain covers each of them
@@ -191,7 +194,7 @@ class Verification:
             yield RecordFinding(TABLES, Remark("a run is active: its tables are not compared"))
         else:
             yield from self._of_reports(summary, directory, started, chain)
-        if not summary.kept and not self.elsewhere:
+        if not summary.kept and self.elsewhere == elsewhere_before:
             raise NothingKeptError(
                 f"{directory} holds no game yet, there is nothing to verify: run the tournament first"
             )
@@ -283,6 +286,18 @@ def _is_of(game: str, store: Store, key: str) -> bool:
         return store.record(key).game == game
     except (StoreError, LookupError, TypeError, ValueError, AttributeError):
         return False
+
+
+def _other_module(store: Store) -> Iterator[RecordFinding]:
+    """Yield a remark if the module of the tournament's game is another one than when results were begun."""
+    identity = store.identity() or {}
+    try:
+        here = module_digest(str(identity.get("game")))
+    except SpecError:  # see ``_require_rules``
+        return
+    if here and identity.get(GAME_MODULE, here) != here:
+        text = "the module of its game has changed since; games that do not follow may do so with the old one"
+        yield RecordFinding("tournament", Remark(text))
 
 
 def _require_rules(game: str) -> None:

@@ -35,11 +35,13 @@ from tournaments.results.packing import unpacked
 from tournaments.results.schema import REVISION, chain, game, journal, tournament
 from tournaments.results.shared_parts import SharedParts
 
-__all__ = ["NothingKeptError", "Store", "StoreError"]
+__all__ = ["GAME_MODULE", "NothingKeptError", "Store", "StoreError"]
 
 KEYS_AT_ONCE = 500
 """Maximum keys in a query: SQLite takes 999 parameters at least, https://sqlite.org/limits.html."""
 
+GAME_MODULE = "game module"
+"""Setting with the digest of a game's module, for games that are not Kalarena's; older databases lack it."""
 UNCHAINED = ("0003", "0004")
 """Revisions that have all tables but the chain."""
 MISSING: dict[str, tuple[str, ...]] = {
@@ -155,10 +157,10 @@ class Store:
             return
         with self._connections.explained():
             there = json.loads(row["identity"])
-        here = {name: value for name, value in identity.items() if name != GAME_MODULE or name in there}
-        if json.dumps(there) == json.dumps(here):
-            return
-        differences = "; ".join(_differences(there, here))
+            here = {name: value for name, value in identity.items() if name != GAME_MODULE or name in there}
+            if json.dumps(there) == json.dumps(here):
+                return
+            differences = "; ".join(_differences(there, here))
         raise StoreError(
             f"{self.location} holds another tournament ({row['name']!r}): {differences}. "
             "Undo the change, or choose another directory with --out"
@@ -410,8 +412,6 @@ def _completed_summary(missing: Sequence[str], row: Any) -> GameSummary:
     return found._replace(**{name: getattr(whole, name) for name in missing})
 
 
-GAME_MODULE = "game module"
-"""Setting with the digest of a game's module, for games that are not Kalarena's; older databases lack it."""
 LONGEST_VALUES = 400
 """Characters of both values of a setting in a message: a file of openings may have thousands."""
 OLD_DEFAULTS = {"format": "round-robin"}

@@ -39,6 +39,9 @@ SESSIONS_OF_SLOT = 12
 """Sessions for each slot of the server.  A session whose person thinks takes memory but no CPU time: 20 MB
 for the worker, and what the bot holds.  With fewer sessions than people, nearly every move starts a bot
 again, which takes twenty times as long as the reply of a simple bot."""
+VERSIONS_OF_SLOT = 4
+"""Sessions for each slot that may be of teams' bots.  With the default limit of memory, so many can hold no
+more than the machine has (``default_memory_mb``: a quarter of it for each slot)."""
 MOST_OF_PERSON = 5
 """Maximum number of unfinished games against bots of one person."""
 ABANDONED_AFTER = timedelta(hours=2)
@@ -61,7 +64,8 @@ class CasualGames:
         self._tables: dict[str, Table] = {}
         self._opening = trio.Lock()
         self._changes = TableChanges(context)
-        self._sessions = SessionPool(context, engine, scratch, self._changes)
+        versions = VERSIONS_OF_SLOT * context.slots.total
+        self._sessions = SessionPool(context, engine, scratch, self._changes, versions)
 
     async def run(self) -> None:
         """Run the bots of all games, until cancelled."""

@@ -4,6 +4,7 @@ A session begins when there is something for a bot to do, and ends when a person
 when another session needs its room.
 """
 
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -50,13 +51,20 @@ class SessionPool:
     """Sessions of all tables; they begin as long as ``run_sessions`` runs."""
 
     def __init__(
-        self, context: ServiceContext, engine: LocalEngine, scratch: Path, changes: TableChanges
+        self,
+        context: ServiceContext,
+        engine: LocalEngine,
+        scratch: Path,
+        changes: TableChanges,
+        versions: int,
     ) -> None:
+        """``versions`` is the maximum number of sessions of teams' bots."""
         self._context, self._engine, self._scratch, self._changes = context, engine, scratch, changes
         self._nursery: trio.Nursery | None = None
         self._sessions: list[Table] = []
         """Tables with a session, the oldest first."""
         self._room = trio.CapacityLimiter(engine.concurrency)
+        self._room_of_versions = trio.CapacityLimiter(versions)
         self._is_preparing = False
 
     async def run_sessions(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -105,8 +113,10 @@ class SessionPool:
         try:
             with scope:
                 table.is_waiting = True
-                self._make_room()
-                async with self._room:
+                async with AsyncExitStack() as stack:
+                    for room in self._rooms(table):
+                        self._make_room(room)
+                        await stack.enter_async_context(room)
                     self._sessions.append(table)
                     try:
                         with unexpected_errors_as_referee_errors(*OUR_FAILURES, CourseError):
@@ -155,7 +165,9 @@ class SessionPool:
                     return None
                 # The game of a bot that takes no openings ends with its session, so the person has longer.
                 has_longer = not takes_openings and table.watchers > 0
-                others_wait = takes_openings and self._room.statistics().tasks_waiting > 0
+                others_wait = takes_openings and any(
+                    room.statistics().tasks_waiting > 0 for room in self._rooms(table)
+                )
                 table.waits_for_person, table.since = takes_openings, trio.current_time()
                 try:
                     with trio.move_on_after(0.0 if others_wait else IDLE_S) as waiting:
@@ -227,10 +239,16 @@ class SessionPool:
         except CannotPlayError as error:
             raise CourseError(str(error)) from error
 
-    def _make_room(self) -> None:
+    def _rooms(self, table: Table) -> list[trio.CapacityLimiter]:
+        """Return the limits that a table's session is counted for."""
+        assert table.bot is not None
+        is_reference = bool(table.game.players[table.bot].reference)
+        return [self._room] if is_reference else [self._room_of_versions, self._room]
+
+    def _make_room(self, room: trio.CapacityLimiter) -> None:
         """End the session whose person has thought longest, if there is no room for another."""
-        if self._room.available_tokens >= 1:
+        if room.available_tokens >= 1:
             return
-        idle = [table for table in self._sessions if table.waits_for_person]
+        idle = [table for table in self._sessions if table.waits_for_person and room in self._rooms(table)]
         if idle:
             self.end(min(idle, key=lambda table: table.since))

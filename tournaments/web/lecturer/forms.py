@@ -15,8 +15,8 @@ from tournaments.config.format_tables import FormInput
 KINDS = {bool: "checkbox", int: "number", float: "number", datetime: "datetime-local", str: "text"}
 """Type of a field -> type of its HTML input."""
 STEPS = {int: "1", float: "any"}
-NO_WORD = re.compile(r"[0-9_]")
-"""Characters of a field's name that is no English word."""
+IDENTIFIER = re.compile(r"[0-9_]")
+"""Characters that mark a name in a sentence as that of a field: ``pairs`` may be a word of the sentence."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def labelled(problem: str, fields: Iterable[FormField]) -> str:
 
     Names are at its beginning, as in ``seed: ...`` or ``quiet_from and quiet_to: ...``.  The problem of a
     table begins with the table's name, as in ``format: groups = 99 ...``, and has its fields' names in the
-    text.
+    text, where a label is in quotation marks.
     """
     before, separator, text = problem.partition(": ")
     labels = {field.name: field.label for field in fields}
@@ -99,8 +99,10 @@ def labelled(problem: str, fields: Iterable[FormField]) -> str:
         return f"{' and '.join(map(str, found))}: {text}"
 
     def label(name: re.Match[str]) -> str:
-        is_name = name.start() == 0 or NO_WORD.search(name[0])  # "pairs" may be a word of the sentence
-        return labels.get(f"{before}.{name[0]}", name[0]) if is_name else name[0]
+        found = labels.get(f"{before}.{name[0]}")
+        if found is None or not (name.start() == 0 or IDENTIFIER.search(name[0])):
+            return name[0]
+        return found if name.start() == 0 else f"“{found}”"
 
     shown = re.sub(r"\w+", label, text)
     return problem if shown == text else shown

@@ -45,8 +45,9 @@ MOST_VERSIONS = 2000
 REFERENCES = tuple(
     replace(field, label="Reference players") for field in form_fields(TournamentSpec, ["references"])
 )
-
+"""Input for the reference players of a tournament."""
 ENTRANTS = tuple(replace(field, name="bots", label="Entrants") for field in REFERENCES)
+"""The same input as problems of the whole list of bots name it."""
 
 
 @dataclass(frozen=True)

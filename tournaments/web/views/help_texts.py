@@ -22,7 +22,7 @@ import tournaments
 
 HOME = "/help"
 FILE = re.compile(r"\bdocs/(\w+)\.md")
-"""A page in a text that the command line has, too."""
+"""Name of a file of the documentation in a message."""
 TOC_LEVELS = ("h2", "h3")
 """Headings in a page's table of contents."""
 
