@@ -329,6 +329,13 @@ def test_files_of_something_else_are_not_overwritten(tmp_path: Path, name: str) 
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
 
 
+def test_a_tournament_begins_anew_after_its_results_were_removed(tmp_path: Path) -> None:
+    command = ("tournament", "run", folder_with(tmp_path) / "cup.toml", "--out", tmp_path / "out", "--quiet")
+    assert invoke(*command).exit_code == 0
+    (tmp_path / "out" / "results.db").unlink()
+    assert invoke(*command).exit_code == 0
+
+
 @pytest.mark.kill
 def test_a_second_run_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
     process = running(tmp_path)

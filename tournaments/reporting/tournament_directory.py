@@ -37,9 +37,10 @@ class TournamentDirectory:
     def refuse_other_files(self) -> None:
         """Refuse a directory with files of something else that a run would overwrite.
 
-        Raises DirectoryError.
+        A directory with a lock file is a tournament's, also if somebody has removed its results to begin
+        anew.  Raises DirectoryError.
         """
-        if self.store_path.exists():
+        if self.store_path.exists() or (self.path / LOCK_FILE).exists():
             return
         found = next((name for name in tables.TABLE_FILES if (self.path / name).exists()), None)
         if found is not None:
