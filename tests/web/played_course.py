@@ -252,7 +252,9 @@ class PlayedService:
     @cached_property
     def casual(self) -> CasualGames:
         """Casual games without bots."""
-        context = SimpleNamespace(course=self.world.course, now=self.world.clock, metrics=Metrics())
+        context = SimpleNamespace(
+            course=self.world.course, now=self.world.clock, metrics=Metrics(), slots=Slots(1)
+        )
         return CasualGames(
             cast("Any", context), cast("Any", SimpleNamespace(concurrency=1)), self.world.site.data
         )
