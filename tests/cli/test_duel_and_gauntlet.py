@@ -219,6 +219,7 @@ def test_two_bots_with_the_same_name_and_files() -> None:
     assert "Note: OLD and NEW are the same files" in result.stdout
 
 
+@pytest.mark.slow
 def test_faults_in_a_duel() -> None:
     bad = bot("version2")
     text = duel("greedy", bad, "--games", "4")
@@ -232,6 +233,7 @@ def test_faults_in_a_duel() -> None:
 # Gauntlets
 
 
+@pytest.mark.slow
 def test_chosen_levels(tmp_path: Path) -> None:
     command = ("gauntlet", "greedy", "--levels", "1,3", "--games", "4", "--out", "out", *QUICK)
     done = kalarena(tmp_path, *command)
@@ -291,6 +293,7 @@ def test_without_levels_a_losing_bot_meets_lower_and_lower_levels(monkeypatch: p
     assert all(Path(fault["files"], "wire.txt").is_file() for fault in value["faults"])
 
 
+@pytest.mark.slow
 def test_faults_come_first_in_a_gauntlet() -> None:
     text = measured("gauntlet", bot("mybot"), "--levels", "1", "--games", "8").stdout
     head, faults, *_ = text.split("\n\n")

@@ -90,6 +90,7 @@ def test_a_forbidden_pairing(out: Path) -> None:
     is_clean(out)
 
 
+@pytest.mark.slow
 def test_what_is_taken_back_leaves_no_trace_in_the_pairings(out: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(out.parent, tmp_path / "other")) / "out"
     do("pair", out, "greedy", "random:2", "--why", "a")

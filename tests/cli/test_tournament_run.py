@@ -329,6 +329,7 @@ def test_files_of_something_else_are_not_overwritten(tmp_path: Path, name: str) 
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
 
 
+@pytest.mark.slow
 def test_a_tournament_begins_anew_after_its_results_were_removed(tmp_path: Path) -> None:
     command = ("tournament", "run", folder_with(tmp_path) / "cup.toml", "--out", tmp_path / "out", "--quiet")
     assert invoke(*command).exit_code == 0

@@ -84,6 +84,7 @@ COMPLAINS = "input()\nprint('#', flush=True)" + HELD
 LATER = "\nimport os, time\ninput()\ntime.sleep(0.3)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tier", "code", "limits"),
     [

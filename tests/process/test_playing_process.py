@@ -95,6 +95,7 @@ def test_a_full_standard_output_is_one_clear_message_and_loses_no_record(tmp_pat
     assert one_object((tmp_path / "game.json").read_text())["reason"] == "score"
 
 
+@pytest.mark.slow
 def test_a_conversation_that_nobody_reads_costs_no_bot_its_time(tmp_path: Path) -> None:
     """With -v into a pipe that is full, the game is played as without."""
     reader, writer = os.pipe()

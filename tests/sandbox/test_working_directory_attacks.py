@@ -256,6 +256,7 @@ def left_of(name: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 async def test_a_game_leaves_no_file_mount_or_descriptor(tmp_path: Path) -> None:
     name = f"litter-{os.getpid()}-a"
     player = bot(tmp_path / "bot", LITTER.replace("sys.argv[1]", repr(name)))

@@ -215,6 +215,7 @@ async def test_a_worker_that_dies_or_sends_nonsense(jobs: Jobs, script: str | No
         await jobs.run(jobs.job(Task.CHECK, starter()), shutdown_s=0.1, command=command)
 
 
+@pytest.mark.slow
 async def test_a_worker_that_takes_too_long_ends_with_all_its_processes(jobs: Jobs) -> None:
     mark = lasting_command(1)
     with pytest.raises(WorkerError, match="not done within 2 s"):

@@ -160,6 +160,7 @@ async def test_games_of_a_tournament_and_faults_of_its_host_are_counted(tmp_path
     assert of(found, "host_faults_total", kind="practice") == of(found, "moves_total", kind="casual") == 0
 
 
+@pytest.mark.slow
 async def test_practice_games_and_faults_of_their_host_are_counted(tmp_path: Path) -> None:
     async with open_harness(tmp_path) as plain:
         harness = plain.with_context(config=ServiceConfig(slots=2, retry_s=0.001))
