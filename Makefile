@@ -69,11 +69,8 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 test: $(VENV)/installed-dev
 	$(PYTEST) $(PARALLEL)
 
-# These tests wait for servers, browsers and ends of processes, so one process more than cores is quicker.
-SLOW_WORKERS = $(if $(filter auto,$(WORKERS)),$$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)'),$(WORKERS))
-
 test-slow: $(VENV)/installed-dev
-	$(PYTEST) -n $(SLOW_WORKERS) --dist worksteal -m "slow or attack or kill or fuzz or toolchain or browser or cluster"
+	$(PYTEST) $(PARALLEL) -m "slow or attack or kill or fuzz or toolchain or browser or cluster"
 
 test-load: $(VENV)/installed-dev
 	$(PYTEST) -m load

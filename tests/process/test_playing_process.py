@@ -24,6 +24,12 @@ def deaf_bot(folder: Path) -> str:
     return mark
 
 
+HEEDING = (
+    "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+)
+"""Program that runs a command which heeds SIGHUP, also if these tests were started with nohup."""
+
+
 def wait_for_bot(mark: str) -> list[int]:
     """Wait until the bot lives; its processes, without those that confine it."""
     until = time.monotonic() + LIMIT_S
@@ -45,7 +51,8 @@ def wait_for_bot(mark: str) -> list[int]:
 def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int, sandbox: str) -> None:
     mark = deaf_bot(tmp_path)
     command = [str(KALARENA), "play", f"{mark}.py", "greedy", "--move-time", "600", "--sandbox", sandbox]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    heeding = [sys.executable, "-c", HEEDING, *command]
+    with subprocess.Popen(heeding, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         wait_for_bot(mark)
         process.send_signal(number)
         _, errors = process.communicate(timeout=LIMIT_S)
