@@ -24,9 +24,11 @@ def deaf_bot(folder: Path) -> str:
     return mark
 
 
-HEEDING = (
-    "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-)
+HEEDING = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 """Program that runs a command which heeds SIGHUP, also if these tests were started with nohup."""
 
 
