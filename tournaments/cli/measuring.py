@@ -318,7 +318,7 @@ def _note(game: GameSummary, directory: Path) -> str:
     """Return the note for a game's loser; empty if there is none, or its record is damaged."""
     try:
         with Store(directory / STORE_FILE, read_only=True) as store:
-            return store.record(game.key).result.note
+            return store.record(game.key).note
     except StoreError:  # `kalarena verify` reports damaged records
         return ""
 

@@ -38,7 +38,7 @@ HIGHEST_NICE = 19
 SESSIONS_OF_SLOT = 12
 """Sessions for each slot of the server.  A session whose person thinks takes memory but no CPU time: 20 MB
 for the worker, and what the bot holds.  With fewer sessions than people, nearly every move starts a bot
-again, which takes twenty times as long as the reply of a simple bot."""
+again; docs/decisions.md has what that costs."""
 VERSIONS_OF_SLOT = 4
 """Sessions for each slot that may be of teams' bots.  With the default limit of memory, so many can hold no
 more than the machine has (``default_memory_mb``: a quarter of it for each slot)."""
