@@ -67,9 +67,10 @@ class Players:
     async def _think(self, browser: Browser) -> None:
         """Wait as long as a person does before a move, and while everybody pauses."""
         await trio.sleep(self.dice.expovariate(1 / THINK_S))
-        if not self.playing.is_set():
+        while not self.playing.is_set():
             browser.close()  # the server ends an idle connection, on which a move would have no answer
-        await self.playing.wait()
+            await self.playing.wait()
+            await trio.sleep(self.dice.expovariate(1 / THINK_S))  # people do not come back all at once
 
     async def play(self, student: Student, browser: Browser) -> None:
         """Play one game after the other until it is over."""

@@ -15,6 +15,7 @@ from sqlalchemy import delete, inspect
 
 from tests.support.courses import FAST_PASSWORDS, NOW, add_student, after, note
 from tournaments.course import model, schema
+from tournaments.course.casual_games import CasualPlayer
 from tournaments.course.course import MIGRATIONS, Course
 from tournaments.course.model import CourseError, Role
 from tournaments.course.schema import REVISION, account, metadata
@@ -149,7 +150,17 @@ def test_writes_are_counted_by_groups_of_tables(course: Course) -> None:
         add_student(course, course.teams.add("Team 1", NOW))
         assert course.writes_of_people == people  # nobody else can see the changes yet
     assert course.writes_of_people == people + 1
-    assert course.writes > everything + 1
+    everything = course.writes
+    assert everything > people + 1
+    student = course.accounts.all()[0]
+    secret, _ = course.tokens.make(student.id, "laptop", NOW, None)
+    people = course.writes_of_people
+    assert course.tokens.find(secret, NOW) == student
+    game = course.casual_games.add("manchester", "", (CasualPlayer("a"), CasualPlayer("b")), NOW)
+    course.casual_games.remove(NOW, 1)
+    assert game.address
+    assert course.writes_of_people == people, "a use of a token changes nobody's access"
+    assert course.writes == everything + 1, "only the new token"
 
 
 # The journal

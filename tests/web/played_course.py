@@ -3,13 +3,13 @@
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from referee.judge.results import GameRecord
 from tests.support.builders import make_player
@@ -63,6 +63,8 @@ from tournaments.server.status import Disk, Status
 if TYPE_CHECKING:
     from tournaments.engines.base import Engine
     from tournaments.server.service_context import ServiceContext
+
+T = TypeVar("T")
 
 SECRET = "the secret words of"
 """The beginning of each bot's standard error."""
@@ -163,10 +165,13 @@ class PlayedTournaments:
         return LadderHistory("Practice", "manchester", "1 s per move", names, kept=games)
 
     async def record(self, competition_id: int, key: str) -> GameRecord:
+        return await self.read(competition_id, lambda store: store.record(key))
+
+    async def read(self, competition_id: int, work: Callable[[Store], T]) -> T:
         if competition_id in self.challenges:
             with Store(self.challenges[competition_id]) as store:
-                return store.record(key)
-        return self.stores[competition_id].record(key)
+                return work(store)
+        return work(self.stores[competition_id])
 
     async def rejudge(self, competition_id: int, by: Account) -> None:
         self._control("rejudge", competition_id, by)

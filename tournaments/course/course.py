@@ -31,6 +31,8 @@ CASUAL = "casual"
 """Group of the table of casual games."""
 MAIL = "mail"
 """Group of the tables of addresses and mails."""
+USES = "uses"
+"""Group of the moments at which tokens were used: they change nobody's access."""
 MIGRATIONS = Migrations(
     scripts=Path(__file__).parent / "migrations",
     newest=REVISION,
@@ -68,7 +70,7 @@ class Course:
         self.teams = Teams(people)
         self.sessions = Sessions(self._transactions, ending=people)
         self.links = Links(people, passwords, self.outbox.add_link)
-        self.tokens = Tokens(people)
+        self.tokens = Tokens(people, using=self._transactions.group(USES))
         self.versions = Versions(self._transactions, self.outbox.add_check)
         self.competitions = Competitions(self._transactions, self.outbox.add_tournament)
         self.challenges = Challenges(self._transactions, self.outbox.add_challenge)
@@ -87,8 +89,12 @@ class Course:
 
     @property
     def writes(self) -> int:
-        """Number of transactions of this object that have changed data, or may have."""
-        return self._transactions.writes.total()
+        """Number of transactions of this object that may have changed data of the course.
+
+        Casual games, of which each move is a write, mails and uses of tokens are not among these data.
+        """
+        counts = self._transactions.writes
+        return counts.total() - counts[CASUAL] - counts[MAIL] - counts[USES]
 
     @property
     def writes_of_people(self) -> int:

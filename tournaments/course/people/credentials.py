@@ -154,8 +154,10 @@ NOTED_AFTER = timedelta(minutes=1)
 class Tokens:
     """Table of tokens."""
 
-    def __init__(self, transactions: Transactions) -> None:
+    def __init__(self, transactions: Transactions, using: Transactions) -> None:
+        """``using`` are the same transactions, counted as those that record uses."""
         self._transactions = transactions
+        self._using = using
 
     def make(
         self, account_id: int, name: str, now: datetime, days: int | None, prefix: str = TOKEN_PREFIX
@@ -201,7 +203,7 @@ class Tokens:
         if row is None:
             return None
         if row.used_at is None or now - row.used_at >= NOTED_AFTER:
-            with self._transactions.writing() as connection:
+            with self._using.writing() as connection:
                 connection.execute(update(token).where(token.c.id == row.token_id).values(used_at=now))
         return account_of(row)
 

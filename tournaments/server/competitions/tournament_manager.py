@@ -36,6 +36,7 @@ from tournaments.course.settings import frozen_moment
 from tournaments.reporting.ruling_requests import PairingRequest, pairing_rulings
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action
+from tournaments.results.store import Store
 from tournaments.running.runner import open_run
 from tournaments.server.cache import ReadCache
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
@@ -372,11 +373,18 @@ class TournamentManager:
 
         Raises CourseError for an unknown competition, StoreError for an unknown game.
         """
+        return await self.read(competition_id, lambda store: store.record(key))
+
+    async def read(self, competition_id: int, work: Callable[[Store], T]) -> T:
+        """Return what ``work`` returns for the competition's store, in a thread.
+
+        Raises CourseError for an unknown competition, and the exceptions of ``work``.
+        """
         competition = await self._cached_competition(competition_id)
 
-        def read() -> GameRecord:
+        def read() -> T:
             with self._stores.using(competition.slug) as store:
-                return store.record(key)
+                return work(store)
 
         return await trio.to_thread.run_sync(read)
 

@@ -3,7 +3,7 @@
 A page of standings costs more than all else that the site does, and hundreds of users open the same one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -40,8 +40,8 @@ from tournaments.web.views.names import (
 
 T = TypeVar("T")
 
-MOST_PARTS = 100
-"""Most rendered parts of a view: there are about a dozen, and the times again after each new game."""
+MOST_PARTS = 2
+"""Most sets of rendered parts of a view: a page has one, and another one once more times could be read."""
 MOST_BOTS = 1_000
 """Most bots of a view with rendered parts: as many as a tournament may have."""
 MOST_DIFFERENCES = 100
@@ -90,7 +90,10 @@ class ViewedCompetition:
     """The summary that this view was made from."""
     _rendering: trio.Lock = field(default_factory=trio.Lock)
     """Held while a part is rendered, which computes attributes of the view."""
-    _parts: SingleFlightCache[str, Markup] = field(default_factory=lambda: SingleFlightCache(MOST_PARTS))
+    _parts: SingleFlightCache[tuple[tuple[str, ...], int], Mapping[str, Markup]] = field(
+        default_factory=lambda: SingleFlightCache(MOST_PARTS)
+    )
+    """Parts by their names and the number of timed games."""
     _bots: SingleFlightCache[str, tuple[int, Mapping[str, Markup]]] = field(
         default_factory=lambda: SingleFlightCache(MOST_BOTS)
     )
@@ -108,16 +111,14 @@ class ViewedCompetition:
         """Parts of the report's pages."""
         return Pages(self.view, self.links)
 
-    async def parts(self, names: Iterable[str], times: Mapping[str, GameTimes]) -> dict[str, Markup]:
+    async def parts(self, names: tuple[str, ...], times: Mapping[str, GameTimes]) -> Mapping[str, Markup]:
         """Return several of these parts; ``times`` (by key) are for the part about times."""
-        return {name: await self._part(name, times) for name in names}
 
-    async def _part(self, name: str, times: Mapping[str, GameTimes]) -> Markup:
-        if name != "times":
-            return await self._parts.get(name, lambda: self._render(lambda: self.pages.part(name)))
-        return await self._parts.get(
-            f"times of {len(times)}", lambda: self._render(lambda: self._timed(times).part(name))
-        )
+        def make() -> Mapping[str, Markup]:
+            timed = self._timed(times)
+            return {name: (timed if name == "times" else self.pages).part(name) for name in names}
+
+        return await self._parts.get((names, len(times)), lambda: self._render(make))
 
     async def bot_parts(self, line: Standing, times: Mapping[str, GameTimes]) -> Mapping[str, Markup]:
         """Return the parts of a bot's page, which are rendered once for each number of ``times``."""

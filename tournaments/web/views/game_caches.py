@@ -1,17 +1,21 @@
 """Caches of live boards and of move times, each computed once for all viewers."""
 
-from collections.abc import Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import trio
 
-from referee.judge.results import GameRecord
 from tournaments.database.base import StoreError
 from tournaments.reporting.site.replay import LiveReplay
 from tournaments.reporting.site.times import GameTimes, game_times
+from tournaments.results.store import Store
 from tournaments.server.cache import SingleFlightCache
 from tournaments.server.live_hub import LiveGame
+
+T = TypeVar("T")
 
 MOST_BOARDS = 100
 """Most live boards in the cache; each has some hundred kB."""
@@ -42,29 +46,46 @@ class LiveBoards:
         return (await self._cache.get(key, with_moves, lambda known: known[0] >= moves))[1]
 
 
-class Records(Protocol):
-    """Source of game records: the service."""
+class Stores(Protocol):
+    """The stores of competitions: the service."""
 
-    async def record(self, competition_id: int, key: str) -> GameRecord:
-        """Return the record of a game.  Raises StoreError."""
+    async def read(self, competition_id: int, work: Callable[[Store], T]) -> T:
+        """Return what ``work`` returns for the store of a competition, in a thread."""
 
 
 class MoveTimes:
-    """Times of games by competition and key."""
+    """Times of games by competition and key; the least recently used ones are dropped first."""
 
     def __init__(self) -> None:
-        self._cache: SingleFlightCache[tuple[int, str], GameTimes] = SingleFlightCache(MOST_TIMES)
+        self._times: OrderedDict[tuple[int, str], GameTimes] = OrderedDict()
+        self._reading = trio.Lock()
+        """Held while records are read, so that pages of the same games read them once."""
 
-    async def get(self, records: Records, competition_id: int, keys: Sequence[str]) -> dict[str, GameTimes]:
+    async def get(self, stores: Stores, competition_id: int, keys: Sequence[str]) -> dict[str, GameTimes]:
         """Return the times of the last of these games, except those with unreadable records."""
-
-        async def times(key: str) -> GameTimes:
-            return game_times(await records.record(competition_id, key))
-
-        found = {}
-        for key in keys[-MOST_READ:]:
-            try:
-                found[key] = await self._cache.get((competition_id, key), partial(times, key))
-            except StoreError:
-                continue
+        keys = keys[-MOST_READ:]
+        found = self._known(competition_id, keys)
+        if len(found) < len(keys):
+            async with self._reading:
+                known = self._known(competition_id, keys)
+                missing = [key for key in keys if key not in known]
+                read = await stores.read(competition_id, partial(_times, missing)) if missing else {}
+            found = {key: times for key in keys if (times := known.get(key) or read.get(key)) is not None}
+        for key, times in found.items():
+            self._times[competition_id, key] = times
+            self._times.move_to_end((competition_id, key))
+        while len(self._times) > MOST_TIMES:
+            self._times.popitem(last=False)
         return found
+
+    def _known(self, competition_id: int, keys: Sequence[str]) -> dict[str, GameTimes]:
+        known = self._times
+        return {key: known[competition_id, key] for key in keys if (competition_id, key) in known}
+
+
+def _times(keys: Sequence[str], store: Store) -> dict[str, GameTimes]:
+    found = {}
+    for key in keys:
+        with suppress(StoreError):
+            found[key] = game_times(store.record(key))
+    return found
