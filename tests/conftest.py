@@ -34,7 +34,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what runs with each kind anyway, and what says that none makes a difference."""
+    """Leave out what runs with each kind of database anyway, or with none; begin with long tests."""
+    # The last test to begin runs alone beside idle processes.
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     if on_postgresql():
         left_out = {item for item in items if not _runs_again(item)}
         config.hook.pytest_deselected(items=list(left_out))

@@ -250,6 +250,7 @@ def printed_on_failure(folder: Path) -> Iterator[None]:
         raise
 
 
+@pytest.mark.long
 async def test_kills_lose_no_game_repeat_none_and_leave_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

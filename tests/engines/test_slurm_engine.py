@@ -107,6 +107,7 @@ def kept(games: Path) -> int:
     return len(list(games.iterdir())) if games.is_dir() else 0
 
 
+@pytest.mark.long
 async def test_an_interrupt_and_a_cancelled_job_change_nothing_in_the_table(
     slurm: Slurm, tmp_path: Path
 ) -> None:
@@ -151,6 +152,7 @@ async def test_an_interrupt_and_a_cancelled_job_change_nothing_in_the_table(
     assert "joined tls://127.0.0.1:" in logs[".out"]
 
 
+@pytest.mark.long
 async def test_jobs_leave_before_their_walltime_and_others_take_over(slurm: Slurm, tmp_path: Path) -> None:
     """Slurm counts a walltime in minutes, so this takes more than one."""
     bot, mark = slow_bot(tmp_path, tenths=3)  # its games take longer than one job

@@ -137,6 +137,7 @@ def test_the_shortened_commands_are_in_the_guide() -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.skipif(shutil.which("javac") is None, reason="javac is not installed")
+@pytest.mark.long
 def test_the_commands_of_the_students_guide_work(tmp_path: Path) -> None:
     """Each command works, in order, in an empty folder."""
     for name, text in SAVED.findall(TEXTS["students.md"]):

@@ -82,6 +82,7 @@ def test_the_packages_contain_every_file(dist: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.any_database
+@pytest.mark.long
 def test_an_installation_without_the_repository_plays_and_serves(dist: Path, tmp_path: Path) -> None:
     """One test, since each process of pytest would install an environment of its own."""
     venv = tmp_path / "venv"

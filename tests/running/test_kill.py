@@ -117,6 +117,7 @@ class Disturbed:
                 runner.wait()
 
 
+@pytest.mark.long
 def test_twenty_kills_lose_no_game_and_repeat_none(tmp_path: Path) -> None:
     path = write_tournament(tmp_path, ROUNDS, "kalah(3,2)")
     run_to_the_end(path, tmp_path / "calm")

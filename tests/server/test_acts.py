@@ -268,6 +268,7 @@ IN_TWO_STORES = ("create", "void", "add")
 
 
 @pytest.mark.kill
+@pytest.mark.long
 def test_the_actions_of_a_service_that_is_killed(database: Database, tmp_path: Path) -> None:
     """It is killed before each statement that changes something and each commit, and is started again.
 

@@ -201,6 +201,7 @@ def watch_a_game_of(page: Page, site: str, name: str) -> None:
     raise AssertionError("no game was seen going on")
 
 
+@pytest.mark.long
 def test_a_student_submits_loses_learns_and_climbs(story: Story, tmp_path: Path) -> None:
     site = story.server.url
     with watched_page(story.browser, site=site, viewport=DESKTOP, accept_downloads=True) as page:
@@ -271,6 +272,7 @@ def test_a_student_submits_loses_learns_and_climbs(story: Story, tmp_path: Path)
         expect(page.locator("#mine")).to_contain_text("It plays.")
 
 
+@pytest.mark.long
 def test_a_lecturer_runs_a_tournament(story: Story, tmp_path: Path) -> None:
     site = story.server.url
     with watched_page(story.browser, site=site, viewport=DESKTOP, accept_downloads=True) as page:

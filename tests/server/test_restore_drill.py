@@ -63,6 +63,7 @@ def assert_verified(database: Database, slug: str, directory: Path) -> None:
     assert "nothing wrong" in run(str(KALARENA), "verify", str(directory), *options)
 
 
+@pytest.mark.long
 def test_a_backup_of_a_busy_server_is_served(
     database: Database, tmp_path: Path, postgresql: PostgreSQLServer
 ) -> None:

@@ -203,6 +203,7 @@ def bot_attack(course: ServedCourse, name: str) -> Version:
     return submitted(course, packed(**{file: filled_in(course, text) for file, text in files.items()}))
 
 
+@pytest.mark.long
 def test_they_are_contained(course: ServedCourse) -> None:
     """All run at once, while a student visits pages and another one uploads as slowly as possible."""
     visits, answered, sender = Visits(), list[bytes](), course.student()

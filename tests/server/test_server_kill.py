@@ -213,6 +213,7 @@ def kill_in_the_middle(killed: KilledServer, moment_s: float, submits_s: float) 
         assert "Traceback" not in errors, errors
 
 
+@pytest.mark.long
 def test_kill_9_at_random_moments(database: Database, tmp_path: Path) -> None:
     kills = KILLS[Path] if isinstance(database.address, Path) else KILLS[URL]
     dice = random.Random(kills)

@@ -51,6 +51,7 @@ def zombies_of(pid: int) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.any_database
+@pytest.mark.long
 def test_checks_leave_no_zombie(tmp_path: Path) -> None:
     """Each check has a guard of sandboxes, which ends after the check and is adopted by the server."""
     needs_sandbox()

@@ -125,6 +125,7 @@ def sign_in(page: Page, site: RunningSite, role: str) -> None:
 
 
 @pytest.mark.parametrize("role", PAGES)
+@pytest.mark.long
 def test_axe_finds_nothing(played: Played, site: RunningSite, browser: Browser, role: str) -> None:
     failed = played.fail(played.add_version(f"{role:e<64}"))
     queued = played.add_version(f"{role:f<64}")

@@ -134,6 +134,7 @@ async def test_an_action_and_its_entry_are_both_stored_or_neither(
 
 
 @pytest.mark.kill
+@pytest.mark.long
 def test_actions_of_a_server_that_is_killed(database: Database, tmp_path: Path) -> None:
     """It is killed before each statement that changes something, and before the commit."""
     words = [sys.executable, "-m", "tests.web.killed_actions", to_argument(database), str(tmp_path)]
