@@ -23,7 +23,7 @@ GAMES = ("manchester", "kalah(4,3)", "kalamala")
 CSRF = re.compile(r'data-csrf="([^"]+)"')
 DATA = re.compile(r'id="play-data">(.*?)</script>', re.DOTALL)
 CYCLES = 10
-"""Number of alternating pauses and periods of play: the machine and the tournament's games change during a run.
+"""Number of alternating pauses and periods of play: the machine and the games change during a run.
 
 With 3 of them, a run in which nobody played at all had ratios of 0.94 and 1.03 for its two bots.
 """

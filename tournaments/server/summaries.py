@@ -26,8 +26,8 @@ from tournaments.server.practice.practice_results import LadderHistory, Practice
 from tournaments.server.service_context import Stores
 
 FRESH_S = 3.0
-"""Minimum seconds between two reads of the results: games end each second, and each change of the standings is
-rendered anew for each kind of page."""
+"""Minimum seconds between two reads of the results: games end each second, and changed standings are rendered
+anew for each kind of page."""
 OLDEST_S = 15.0
 """Maximum age in seconds of a summary for a page; a page waits for a newer one."""
 REST = 10
