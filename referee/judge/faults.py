@@ -120,9 +120,8 @@ def neither_started(
         if isinstance(event, NotStarted):
             whys.append(event.why)
         elif isinstance(event, BotExited):
-            said = verdict_text.last_words(event.last_words, limits)
-            ended = verdict_text.exited(event.status, verdict_text.BEFORE_START, event.unfinished)
-            whys.append("; ".join(filter(None, (ended, said))))
+            # Without the last words: both players, and everybody else, may read the verdict.
+            whys.append(verdict_text.exited(event.status, verdict_text.BEFORE_START, event.unfinished))
         else:
             return None
     return NotStarted(end.player, end.at, *whys)
