@@ -42,6 +42,8 @@ ACTIVITY_ADVICE = {
     "ended": ". Nothing came in this turn, and its process is ending",
 }
 """Activity of a late bot (events.ACTIVITIES) -> advice for its author."""
+LATE_REPLY = " before its reply "
+NEITHER_STARTED = "neither bot could be started: "
 EARLY = (
     ". The line came before this turn began, so it counts as the reply of this turn: "
     "send one line a turn, after the line that gives the turn"
@@ -86,7 +88,7 @@ def late(why: str, unfinished: str, activity: str = "") -> str:
 
 def late_reply(why: str, line: str) -> str:
     """Return the sentence for a complete reply after the deadline."""
-    return f"out of time: {why} before its reply {quote(line)} was complete"
+    return f"out of time: {why}{LATE_REPLY}{quote(line)} was complete"
 
 
 def start_limit(limit_s: float, activity: str = "") -> str:
@@ -142,7 +144,16 @@ def not_started(why: str) -> str:
 def neither_started(names: Sequence[str], seats: Sequence[object], whys: Sequence[str]) -> str:
     """Return the verdict on a game in which neither bot could be started; the first player's texts first."""
     each = [f"{name} ({seat}): {why}" for name, seat, why in zip(names, seats, whys, strict=True)]
-    return f"neither bot could be started: {'; '.join(each)}"
+    return f"{NEITHER_STARTED}{'; '.join(each)}"
+
+
+def why_not_started(verdict: str, names: Sequence[str], seats: Sequence[object], player: int) -> str:
+    """Return a player's own part of a verdict that ``neither_started`` made; empty for another verdict."""
+    first, second = (f"{name} ({seat}): " for name, seat in zip(names, seats, strict=True))
+    if not verdict.startswith(NEITHER_STARTED + first):
+        return ""
+    whys = verdict[len(NEITHER_STARTED + first) :].rpartition(f"; {second}")
+    return whys[0] if player == 0 else whys[2]
 
 
 def long_line(head: str) -> str:

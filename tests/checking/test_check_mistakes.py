@@ -91,7 +91,7 @@ MISTAKES = {
         HEAD + "def pick(): return [][0]\n" + LOOP,
         "plays-first",
         "IndexError: list index out of range",
-        "a bot runs until it has read END",
+        "mend that; the end of its standard error",
     ),
     "reads on after END": (
         HEAD + LOOP.replace("        break", "        sys.stdin.readline()"),

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from referee.conformance.script import Observations, TestOpponent
+from referee.conformance.script import Observations, TestOpponent, UnexpectedLine
 from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
-from referee.judge.record_rows import MoveRecord
+from referee.judge.record_rows import MoveRecord, WireLine
 from referee.judge.results import Reason
+from referee.judge.verdict_text import late, late_reply
 from tests.support.builders import lost_by, make_record
 from tournaments.checking import gameplay, output_rules, resource_usage
-from tournaments.checking.advice import what_happened, what_to_do
+from tournaments.checking.advice import STDERR, what_happened, what_to_do
 from tournaments.checking.evidence import OUT_OF_TIME, Evidence, PlayedScenario, Verdict
 from tournaments.checking.report import Status
 from tournaments.checking.scenarios import (
@@ -79,6 +80,59 @@ def test_advice_is_in_the_terms_of_the_bots_protocol(
     assert what_to_do(played).startswith(advice)
     assert "START" not in what_to_do(played)
     assert "'an error'" in what_happened(played)
+
+
+def lost_after(line: str, fault: str, reason: Reason, event: str) -> PlayedScenario:
+    """A game that its first bot lost after it had sent a line."""
+    wire = [WireLine(0, "to", "START;South", 0), WireLine(0, "from", line, 1)]
+    return PlayedScenario(
+        GAME, replace(make_record(result=lost_by(reason, 0, f"one lost: {event}", fault)), wire=wire)
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "fault", "reason", "event", "advice"),
+    [
+        (
+            "MOVE;1",
+            "late",
+            Reason.TIMEOUT,
+            late("1 s passed", "", "running"),
+            "look for a loop that does not end",
+        ),
+        (
+            "MOVE;1",
+            "late",
+            Reason.TIMEOUT,
+            late_reply("1 s passed", "MOVE;1"),
+            "look for a loop that does not end",
+        ),
+        (
+            "MOVE;1",
+            "late",
+            Reason.TIMEOUT,
+            late("1 s passed", "", "waiting"),
+            "take out sleep(), and waits for",
+        ),
+        ("M\0O\0V\0E\0;\x007\0", "nul-byte", Reason.PROTOCOL, "it did", "write ASCII or UTF-8"),
+        ("MOVE;7\0", "nul-byte", Reason.PROTOCOL, "it did", "do not send the zero that ends a text in C"),
+    ],
+)
+def test_advice_follows_what_the_bot_did(
+    line: str, fault: str, reason: Reason, event: str, advice: str
+) -> None:
+    """A bot that still computes did not forget to flush, and UTF-16 is no zero at the end of a text in C."""
+    words = what_to_do(lost_after(line, fault, reason, event))
+    assert words.startswith(advice)
+    if advice.startswith("look"):
+        assert "flush" not in words
+
+
+def test_a_greeting_before_the_turn_is_no_misunderstood_turn() -> None:
+    observed = Observations(unexpected_lines=[UnexpectedLine("Welcome!", "START;North")])
+    verdict = output_rules.one_reply(evidence(replace(game(5), observed=observed)))
+    assert verdict.status is Status.FAILED
+    assert verdict.advice == STDERR
 
 
 def test_a_kgp_bot_may_wait_until_it_is_stopped() -> None:

@@ -14,6 +14,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, lost_by, make_record, write_tournament
 from tests.support.confinement import needs_sandbox
 from tests.support.paths import REPOSITORY_ROOT
+from tournaments.checking.advice import ADVICE
 from tournaments.config.tournament import Tournament
 from tournaments.engines.base import EngineError
 from tournaments.results.game_summary import PackedGame
@@ -209,12 +210,25 @@ def test_only_faults_of_the_environment_are_problems(reason: Reason, fault: str,
 
 
 def test_a_bot_that_starts_in_neither_seat_is_a_problem() -> None:
-    verdict = "neither bot could be started: one (South): why; one (North): why"
-    record = make_record(result=MatchResult(None, Reason.START, verdict, None, "not-runnable"))
-    problem = problem_of(record)
+    """Its reason is given once, with the end of its standard error, which the verdict leaves out."""
+    ended = "its process ended with exit status 1 before it had taken its START line"
+    verdict = f"neither bot could be started: one (South): {ended}; two (North): {ended}"
+    error = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'torch'\n"
+    lost = MatchResult(None, Reason.START, verdict, None, "not-runnable")
+    problem = problem_of(make_record(result=lost, stderr=(error, "")))
     assert problem is not None
-    assert (problem.bot, problem.why) == ("one", verdict)
-    assert problem.advice
+    assert problem.bot == "one"
+    assert problem.why.startswith(f"{ended}; its last words on standard error: ")
+    assert "That is: the module torch is not there" in problem.why
+    assert "neither" not in problem.why
+    assert problem.advice == ""  # the explanation is enough, as for any other bot that ended
+
+
+def test_a_command_that_runs_in_neither_seat_is_a_problem() -> None:
+    verdict = "neither bot could be started: one (South): no interpreter; two (North): no interpreter"
+    problem = problem_of(make_record(result=MatchResult(None, Reason.START, verdict, None, "not-runnable")))
+    assert problem is not None
+    assert (problem.why, problem.advice) == ("no interpreter", ADVICE["not-runnable"])
 
 
 def test_a_long_name_and_a_hostile_text_fit_the_table() -> None:

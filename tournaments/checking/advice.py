@@ -4,13 +4,22 @@ The verdict's own sentence (referee/judge/verdict_text.py) describes the event; 
 change that is needed, and the mistake of a beginner that the game shows.
 """
 
+import re
 from typing import Any
 
 from referee.games.base import MoveError, Side
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
 from referee.judge.stderr import last_words
-from referee.judge.verdict_text import EARLY, quote
+from referee.judge.verdict_text import (
+    ACTIVITY_ADVICE,
+    BEFORE_START,
+    EARLY,
+    LATE_REPLY,
+    quote,
+    why_not_started,
+)
+from referee.judge.verdict_text import last_words as words_of
 from tournaments.checking.evidence import PlayedScenario
 
 FLUSH = (
@@ -19,6 +28,16 @@ FLUSH = (
 )
 FORMAT = "write exactly MOVE;3 and a line feed: no spaces, capital letters, nothing else on the line"
 STDERR = "print debug text to standard error, never to standard output: it is kept for you there"
+
+COMPUTES = (
+    "look for a loop that does not end, and for a search that is too deep: measure the time with a clock "
+    "within the search, and stop before the limit"
+)
+"""Advice on a late move of a bot that still computes or replied too late: it did not forget to flush."""
+ERROR_NAMED = ("That is: ", " (at ")
+"""Texts of a note that names an error: its explanation, or its location in the program."""
+UTF_16 = re.compile(r"\x00?(?:[^\x00]\x00){2,}[^\x00]?")
+"""A line whose every second character is a NUL.  The first one may belong to the line feed before it."""
 
 ADVICE = {
     "start-limit": (
@@ -132,6 +151,11 @@ LONGEST_SHOWN = 90
 def what_happened(played: PlayedScenario) -> str:
     """Return the verdict on the checked bot without its name: the event, and its cause if that is known."""
     result = played.record.result
+    if why := _why_not_started(played):
+        if BEFORE_START not in why:  # its command could not be run
+            return why
+        said = words_of(last_words(played.record.stderr[played.bot]), played.record.limits)
+        return "; ".join(filter(None, (why, said)))
     text = result.detail.partition(" lost: ")[2] or result.detail
     observed = played.observed
     if result.fault == "long-line" and observed is not None:
@@ -152,9 +176,24 @@ def what_happened(played: PlayedScenario) -> str:
     return text
 
 
+def _why_not_started(played: PlayedScenario) -> str:
+    """Return why the checked bot did not start where neither bot could be started; else empty."""
+    record = played.record
+    game = parse_game(record.game)
+    names = [player.name for player in record.players]
+    return why_not_started(record.result.detail, names, game.seats(game.initial_state()), played.bot)
+
+
+def own_fault(played: PlayedScenario) -> str:
+    """Return the fault of the checked bot, also in a game in which neither bot could be started."""
+    if BEFORE_START in _why_not_started(played):
+        return "exited"
+    return played.record.result.fault or ""
+
+
 def what_to_do(played: PlayedScenario) -> str:
     """Return the advice on the fault of a game, after its likely cause."""
-    fault, replies = played.record.result.fault or "", played.lines("from")
+    fault, replies = own_fault(played), played.lines("from")
     translated = ADAPTER_ADVICE.get(played.protocol)
     if translated is not None and fault not in IN_EVERY_PROTOCOL:
         return translated.get(fault, translated[""])
@@ -173,21 +212,39 @@ def what_to_do(played: PlayedScenario) -> str:
         advice = "its digit is none of ASCII's: format numbers without the language of the system (locale)"
     elif fault == "unknown-message" and "did you mean" in played.record.result.detail:
         advice = FORMAT
-    elif fault == "exited" and "That is" in played.record.result.note:
+    elif fault == "exited" and any(words in what_happened(played) for words in ERROR_NAMED):
         advice = "mend that; the end of its standard error is kept with the game, and says where it is"
+    elif fault == "nul-byte" and UTF_16.fullmatch(line):
+        advice = (
+            "write ASCII or UTF-8 to standard output: these are the bytes of UTF-16, two for each character"
+        )
     elif fault == "bad-number" and "SWAP" in line:
         advice = "a swap is the line SWAP, without MOVE;"
+    if fault == "late":
+        return _on_a_late_move(played)
     likely = likely_cause(played)
-    if fault == "late" and not replies:
-        return f"{FLUSH}. Or is it this: {likely}" if likely else FLUSH
-    if fault == "late" and not likely:
-        likely = (
-            f"it had sent {len(replies)} replies before: does it pass over this line? Answer "
-            "every line that ends in YOU, also one that reports its own move"
-        )
     if not likely:
         return advice
     return f"{likely}{'' if likely.endswith('?') else '.'} {advice[:1].upper()}{advice[1:]}"
+
+
+def _on_a_late_move(played: PlayedScenario) -> str:
+    """Return the advice on a late move, by the bot's activity at the deadline as far as it is known."""
+    detail, replies = played.record.result.detail, len(played.lines("from"))
+    if ACTIVITY_ADVICE["running"] in detail or LATE_REPLY in detail:
+        return COMPUTES
+    likely = likely_cause(played)
+    if not replies:
+        advice = f"{FLUSH}. Or is it this: {likely}" if likely else FLUSH
+    else:
+        likely = likely or (
+            f"it had sent {replies} repl{'y' if replies == 1 else 'ies'} before: does it pass over this "
+            "line? Answer every line that ends in YOU, also one that reports its own move"
+        )
+        advice = f"{likely}. {ADVICE['late'][:1].upper()}{ADVICE['late'][1:]}"
+    if ACTIVITY_ADVICE["waiting"] in detail:
+        return f"take out sleep(), and waits for threads or locks. If it waits for input: {advice}"
+    return advice
 
 
 def excerpt(played: PlayedScenario) -> tuple[str, ...]:

@@ -179,7 +179,7 @@ def fault_or_gap(evidence: Evidence, item: str) -> Verdict | None:
 def _left_out(why: str, games: Sequence[PlayedScenario], *, must_play: bool) -> Verdict:
     """Return the verdict where games were left out: a failure only if not one was played, but no pass."""
     if games:
-        return warned(f"{len(games)} played without a fault, the others not: {why}")
+        return warned(f"{len(games)} played without a fault; the others were not played: {why}")
     if not why.startswith(OUT_OF_TIME):
         return skipped(f"not tried: {why}")
     if must_play:

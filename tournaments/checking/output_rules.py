@@ -12,7 +12,7 @@ from referee.games.catalog import parse_game
 from referee.judge.crash_hints import READ_ONLY, explain
 from referee.judge.stderr import last_words
 from referee.judge.verdict_text import quote
-from tournaments.checking.advice import states_of
+from tournaments.checking.advice import STDERR, states_of
 from tournaments.checking.evidence import (
     Evidence,
     PlayedScenario,
@@ -125,6 +125,10 @@ def one_reply(evidence: Evidence) -> Verdict:
     # A line that came too early by a whole turn explains all later ones.
     each, first = min(found, key=lambda pair: not pair[1].after.startswith("START;"))
     sent = f"{each.where}, it sent {quote(first.line)} right after {quote(first.after)}"
+    if not first.line.upper().startswith(("MOVE", "SWAP")):
+        return failed(
+            f"{sent}, when it was not its turn; this is no message of the protocol", STDERR, games=(each,)
+        )
     if first.after.startswith("START;"):
         return failed(
             f"{sent}, when the other player was to move",

@@ -21,7 +21,7 @@ from referee.judge.verdict_text import visible
 from referee.live_feed import Snapshot
 from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
-from tournaments.checking.advice import what_happened, what_to_do
+from tournaments.checking.advice import own_fault, what_happened, what_to_do
 from tournaments.checking.evidence import PlayedScenario
 from tournaments.checking.scenarios import Scenario
 from tournaments.config.tournament import Tournament
@@ -156,10 +156,10 @@ def problem_of(record: GameRecord) -> Problem | None:
     loser = 0 if result.winner is None else 1 - result.winner  # in a draw both seats failed
     scenario = Scenario(record.key, "against itself", "", record.game, loser, record.players[loser].name)
     played = PlayedScenario(scenario, record)
-    advice = what_to_do(played)
-    if result.fault == "exited":
-        advice = "" if EXPLAINED in result.note else SEE_ERRORS
-    return Problem(record.players[loser].name, what_happened(played), advice)
+    why, advice = what_happened(played), what_to_do(played)
+    if own_fault(played) == "exited":
+        advice = "" if EXPLAINED in why else SEE_ERRORS
+    return Problem(record.players[loser].name, why, advice)
 
 
 def problem_table(problems: Sequence[Problem], rehearsed: int, sandbox: Sandbox) -> str:
