@@ -119,13 +119,41 @@ def test_the_only_python_file_of_a_directory(tmp_path: Path) -> None:
         ),
         (["-b.py", "-a.py"], "holds several Python files, a.py, b.py: name the one to run"),
         ([], "holds no bot: expected bot.toml, bot.py"),
+        (
+            ["-bot.zip"],
+            "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
+            "Python file. bot.zip is an archive: unpack it first",
+        ),
+        (
+            ["-bot.js"],
+            "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
+            "Python file. bot.js needs a bot.toml beside it with its command, such as command = ",
+        ),
+        (
+            ["src/-bot.py"],
+            "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
+            "Python file. Is the bot in the folder src? Then name that folder",
+        ),
     ],
 )
 def test_a_directory_without_one_bot(tmp_path: Path, names: list[str], message: str) -> None:
     (tmp_path / "delta").mkdir()
     for name in names:
-        make_file(tmp_path / "delta" / name.lstrip("-"), executable=not name.startswith("-"))
+        make_file(tmp_path / "delta" / name.replace("-", ""), executable="-" not in name)
     assert f"{tmp_path / 'delta'} {message}" in refusal("delta", tmp_path)
+
+
+def test_a_bot_that_is_a_broken_link_is_named(tmp_path: Path) -> None:
+    (tmp_path / "delta").mkdir()
+    (tmp_path / "delta" / "bot.py").symlink_to("/no/such/bot.py")
+    assert "bot.py is a link to /no/such/bot.py, which is not there" in refusal("delta", tmp_path)
+
+
+def test_an_archive_is_not_made_executable_but_unpacked(tmp_path: Path) -> None:
+    make_file(tmp_path / "bot.zip")
+    words = refusal("bot.zip", tmp_path)
+    assert "is an archive: unpack it" in words
+    assert "chmod" not in words
 
 
 # Files

@@ -86,11 +86,14 @@ def test_json_alone_on_standard_output_and_the_same_report_again() -> None:
     [
         ("no_such_bot", "o such bot: 'no_such_bot'"),
         ("empty", "empty holds no bot"),
+        ("unbuilt", "run the build command in the bot's directory"),
         ("locked.sh", "is not executable: chmod +x"),
     ],
 )
 def test_a_bot_that_is_not_found_fails_the_first_item(tmp_path: Path, bot: str, words: str) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "unbuilt").mkdir()
+    (tmp_path / "unbuilt" / "bot.toml").write_text('command = ["./bot"]\nbuild = ["false"]\n')
     (tmp_path / "locked.sh").write_text("#!/bin/sh\n")
     result = check(bot, "--junit", "check.xml")
     assert result.exit_code == 1

@@ -24,15 +24,15 @@ MANIFEST_FILE = "bot.toml"
 
 NAME = re.compile(r"\w[\w .:+=(),'-]{0,59}")
 """Valid names of bots."""
+NAME_RULE = (
+    "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - and begins with a letter or digit"
+)
 
 
 def check_name(name: str | None) -> str | None:
     """Return the name if it is valid.  Raises ValueError."""
     if name is not None and not NAME.fullmatch(name):
-        raise ValueError(
-            "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - "
-            "and begins with a letter or digit"
-        )
+        raise ValueError(NAME_RULE)
     return name
 
 

@@ -41,6 +41,17 @@ NO_PROGRAMS = {".class", ".java", ".c", ".cpp", ".h", ".rs", ".go", ".js", ".txt
 WSL and VFAT mark every file as executable.
 """
 
+ARCHIVES = {".zip", ".tar", ".tgz", ".gz", ".xz", ".7z", ".rar"}
+"""Suffixes of archives, which are handed in by mistake in place of their content."""
+COMMANDS = {
+    ".js": 'command = ["node", "{file}"]',
+    ".class": 'command = ["java", "{name}"]',
+    ".java": 'command = ["java", "{name}"], build = ["javac", "{file}"], made = ["{name}.class"]',
+    ".c": 'command = ["./{name}"], build = ["cc", "-O2", "-o", "{name}", "{file}"]',
+    ".cpp": 'command = ["./{name}"], build = ["c++", "-O2", "-o", "{name}", "{file}"]',
+}
+"""Suffix of a program that is not run without a manifest -> settings of a manifest that runs it."""
+
 MAX_FILES = 10_000
 """Documented bound on the files of a bot's directory; its digest reads them all."""
 
@@ -238,11 +249,37 @@ def _entry_point(directory: Path) -> Path:
             return found[0]
         if found:
             names = ", ".join(path.name for path in found)
-            raise BotError(f"{directory} holds several {kind}, {names}: name the one to run")
+            raise BotError(
+                f"{directory} holds several {kind}, {names}: name the one to run with command = [...] in "
+                f"its {MANIFEST_FILE}"
+            )
     raise BotError(
         f"{directory} holds no bot: expected {MANIFEST_FILE}, bot.py, one .jar file, one executable file "
-        "or one Python file"
+        f"or one Python file{_instead_of_a_bot(directory)}"
     )
+
+
+def _instead_of_a_bot(directory: Path) -> str:
+    """Return what a directory holds in place of a bot, with the remedy, to end a sentence; often empty."""
+    paths = sorted(path for path in directory.iterdir() if not path.name.startswith((".", "__")))
+    for path in paths:
+        if path.is_symlink() and not path.exists():
+            return (
+                f". {path.name} is a link to {path.readlink()}, which is not there: put the file itself there"
+            )
+    for path in paths:
+        if path.suffix.lower() in ARCHIVES:
+            return f". {path.name} is an archive: unpack it first"
+    for path in paths:
+        if command := COMMANDS.get(path.suffix):
+            return (
+                f". {path.name} needs a {MANIFEST_FILE} beside it with its command, such as "
+                f"{command.format(file=path.name, name=path.stem)} (docs/bots.md)"
+            )
+    inside = next((name for name in paths if name.is_dir() and not name.is_symlink()), None)
+    if inside is not None:
+        return f". Is the bot in the folder {inside.name}? Then name that folder"
+    return ""
 
 
 def _is_program(path: Path) -> bool:
@@ -266,6 +303,8 @@ def _file_command(path: Path) -> tuple[str, ...]:
             raise BotError(f"{path} needs java, which is not on PATH")
         return (java, "-jar", str(path))
     if not os.access(path, os.X_OK):
+        if path.suffix.lower() in ARCHIVES:
+            raise BotError(f"{path} is an archive: unpack it, and name the folder that comes out of it")
         raise BotError(_not_executable(path))
     return (str(path),)
 

@@ -39,6 +39,11 @@ class ItemDefinition:
 
 FOUND, FOUND_TITLE = "found", "Found"
 """The one item that is about no game: the bot exists and has a command."""
+FOUND_ADVICE = "look at docs/bots.md: what a bot may be, and what its bot.toml says"
+BUILD_ADVICE = (
+    "run the build command in the bot's directory, and mend what it prints. Where bots are confined, a "
+    "build has no network: put all that it needs into the directory. In a Makefile, a tab begins each command"
+)
 
 ITEMS = (
     ItemDefinition("starts", "Starts", gameplay.starts),
@@ -128,15 +133,26 @@ def check_bot(
     )
 
 
-def not_found(text: str, why: str, settings: Settings, *, is_ours: bool = False) -> Report:
-    """Return the report on a text that names no startable bot; ``is_ours`` if our host is to blame."""
+def not_found(
+    text: str, why: str, settings: Settings, *, is_ours: bool = False, is_build: bool = False
+) -> Report:
+    """Return the report on a text that names no startable bot.
+
+    Args:
+        text: The name, path or command of the bot.
+        why: The reason.
+        settings: The settings of the check.
+        is_ours: True if our host is to blame.
+        is_build: True if the bot's build failed.
+    """
+    advice = BUILD_ADVICE if is_build else FOUND_ADVICE
     item = Item(
         FOUND,
         "",
         FOUND_TITLE,
         Status.SKIPPED if is_ours else Status.FAILED,
         why,
-        "" if is_ours else "look at docs/bots.md: what a bot may be, and what its bot.toml says",
+        "" if is_ours else advice,
     )
     return Report(
         bot=text,

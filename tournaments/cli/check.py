@@ -13,7 +13,7 @@ from referee.judge.limits import Limits
 from referee.judge.verdict_text import visible
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
-from tournaments.bots.errors import BotError, ManifestError
+from tournaments.bots.errors import BotError, BuildError, ManifestError
 from tournaments.bots.manifest import load_manifest
 from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.check import check_bot, not_found
@@ -165,7 +165,9 @@ def _check(
     try:
         player = resolve_bot(bot, Path.cwd(), game=settings.games[0], build_in=build_in, protocol=protocol)
     except BotError as error:
-        report = not_found(bot, str(error), settings, is_ours=error.is_ours)
+        report = not_found(
+            bot, str(error), settings, is_ours=error.is_ours, is_build=isinstance(error, BuildError)
+        )
         output.item(report.items[0])
         return report
     with cancel_on_signals("the check was not finished") as cancel_fd:

@@ -7,7 +7,7 @@ from typing import Any
 from referee.judge.results import Player
 from referee.sandbox.detection import REQUIRED
 from tournaments.bots.errors import BotError
-from tournaments.bots.manifest import NAME
+from tournaments.bots.manifest import NAME, NAME_RULE
 from tournaments.bots.resolve import resolve_bot
 from tournaments.config.load import ConfigError, build_sandbox, too_wide
 from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, Tournament, name_clash
@@ -21,7 +21,7 @@ def late_bot(text: str, base: Path, name: str | None, game: str, *, strict: bool
     """
     bot = resolve_bot(text, base, name, game, build_in=build_sandbox(strict=strict))
     if not NAME.fullmatch(bot.name):
-        raise BotError(f"{bot.name!r} cannot be the name of a bot: give it one with --name")
+        raise BotError(f"{bot.name!r} cannot be the name of a bot: give it one with --name ({NAME_RULE})")
     return bot
 
 

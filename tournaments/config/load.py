@@ -13,7 +13,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import AUTO, REQUIRED, probe
 from referee.sandbox.runtime_paths import needed_paths
 from tournaments.bots.errors import BotError
-from tournaments.bots.manifest import NAME
+from tournaments.bots.manifest import NAME, NAME_RULE
 from tournaments.bots.resolve import resolve_bot
 from tournaments.config.openings import OpeningBook
 from tournaments.config.tournament import (
@@ -117,7 +117,7 @@ def _bad_name(name: str, others: Sequence[Player]) -> Iterator[str]:
     """Yield the reasons why a bot cannot have this name beside the other bots."""
     instead = 'as in {bot = "...", name = "..."}'
     if not NAME.fullmatch(name):
-        yield f"{name!r} cannot be the name of a bot: give it one, {instead}"
+        yield f"{name!r} cannot be the name of a bot: give it one, {instead} ({NAME_RULE})"
     clash = name_clash(name, [other.name for other in others])
     if clash is not None:
         how = "taken already" if clash == name else f"too like {clash!r} above"

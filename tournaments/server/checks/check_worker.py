@@ -18,7 +18,7 @@ from pathlib import Path
 from referee.errors import RefereeError
 from referee.judge.verdict_text import visible
 from referee.process.subreaper import become_subreaper, kill_orphans
-from tournaments.bots.errors import BotError
+from tournaments.bots.errors import BotError, BuildError
 from tournaments.bots.resolve import resolve_bot
 from tournaments.bots.storage import ContentError, ContentStore
 from tournaments.checking.check import check_bot, not_found
@@ -159,7 +159,7 @@ def _unbuilt(job: BotJob, error: BotError, settings: Settings, writer: MessageWr
     """Return the answer for an upload that could not be built or started."""
     for line in error.printed.splitlines():
         writer.log(visible(line))
-    report = not_found(job.name, str(error), settings)
+    report = not_found(job.name, str(error), settings, is_build=isinstance(error, BuildError))
     for line in item_lines(report.items[0], marks=False):
         writer.log(line)
     return Answer(wrong=str(error), report=report.to_json())
