@@ -143,6 +143,7 @@ def test_a_round_is_paired_by_the_results_of_its_time() -> None:
     [
         (entry(Action.VOID, KEY, why="  "), "say why: a ruling without a reason cannot be defended"),
         (entry(Action.VOID, "r009-1v2"), "there is no game 'r009-1v2' here"),
+        (entry(Action.VOID, "r001-01v02"), "there is no game 'r001-01v02' here; did you mean 'r001-1v2'?"),
         (entry(Action.REPLAY, "r001-1v2~2"), "there is no game 'r001-1v2~2' here"),
         (entry(Action.VOID, "r001-2v1"), r"game 'r001-2v1' was set aside already, .* again as 'r001-2v1~2'"),
         (

@@ -4,6 +4,7 @@ A game that is replayed keeps its pairing's key, with the attempt behind it: ``r
 under that key, then as ``r001-1v3~2``.  All attempts stay in the store.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +19,11 @@ ATTEMPT = "~"
 
 class RulingError(ValueError):
     """An invalid ruling; the message gives the reason."""
+
+
+def _without_zeros(key: str) -> str:
+    """Return a game's key with the bots' numbers as short as possible: r001-1v2 for r001-01v02."""
+    return re.sub(r"(?<=[-v])0+", "", key)
 
 
 def pairing_key(key: str) -> str:
@@ -211,7 +217,9 @@ class Rulings:
     def _check_game(self, entry: Entry) -> None:
         game = self._by_key.get(entry.subject)
         if game is None:
-            raise RulingError(f"there is no game {entry.subject!r} here")
+            padded = (key for key in self._by_key if _without_zeros(key) == _without_zeros(entry.subject))
+            hint = next((f"; did you mean {key!r}?" for key in padded), "")
+            raise RulingError(f"there is no game {entry.subject!r} here{hint}")
         if entry.subject != (current := self.job_key(pairing_key(entry.subject))):
             raise RulingError(
                 f"game {entry.subject!r} was set aside already, and is played again as {current!r}"
