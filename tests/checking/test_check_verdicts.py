@@ -133,6 +133,9 @@ def test_a_greeting_before_the_turn_is_no_misunderstood_turn() -> None:
     verdict = output_rules.one_reply(evidence(replace(game(5), observed=observed)))
     assert verdict.status is Status.FAILED
     assert verdict.advice == STDERR
+    observed = Observations(unexpected_lines=[UnexpectedLine("7", "START;North")])
+    verdict = output_rules.one_reply(evidence(replace(game(5), observed=observed)))
+    assert verdict.advice.startswith("after START;North wait")  # a move, in a wrong form
 
 
 def test_a_kgp_bot_may_wait_until_it_is_stopped() -> None:

@@ -125,7 +125,7 @@ def one_reply(evidence: Evidence) -> Verdict:
     # A line that came too early by a whole turn explains all later ones.
     each, first = min(found, key=lambda pair: not pair[1].after.startswith("START;"))
     sent = f"{each.where}, it sent {quote(first.line)} right after {quote(first.after)}"
-    if not first.line.upper().startswith(("MOVE", "SWAP")):
+    if _is_other_text(first.line):
         return failed(
             f"{sent}, when it was not its turn; this is no message of the protocol", STDERR, games=(each,)
         )
@@ -145,6 +145,17 @@ def one_reply(evidence: Evidence) -> Verdict:
     return failed(
         f"{sent}, when it was not its turn; such a line is taken as its next move", advice, games=(each,)
     )
+
+
+def _is_other_text(line: str) -> bool:
+    """Return whether a line is a text for people, and not a reply, not even one in a wrong form."""
+    if not line.strip() or line.strip().upper().startswith(("MOVE", "SWAP")):
+        return False
+    try:
+        decode_bot_line(line)
+    except RemoteProtocolError as error:
+        return "did you mean" not in str(error)
+    return False
 
 
 def _expected_first_extra_turn(played: PlayedScenario) -> bool:
