@@ -23,9 +23,9 @@ PROGRAMS = ("podman", "mmdebstrap", "newuidmap", "apt-get")
 PACKAGES = "podman runc uidmap mmdebstrap"
 CACHE = ".cache/kalarena-image-tests"
 """Folder of the storage and of the base image, below the user's home."""
-BASE = "localhost/kalarena-test-base"
-IN_BASE = "python3-venv,bubblewrap"
+IN_BASE = "python3-venv,bubblewrap,postgresql,caddy"
 """Packages of the base image beside Debian's essential ones: those that the Containerfile installs."""
+BASE = f"localhost/kalarena-test-base:{IN_BASE.replace(',', '-')}"
 COMMAND_LIMIT_S = 1200.0
 """Bound for one command, such as the download of Debian's packages; most take seconds."""
 

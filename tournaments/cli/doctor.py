@@ -20,6 +20,7 @@ from referee.process.process_tree import has_counters
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import Probe, Run, probe, run_as_bot
 from referee.sandbox.host_resources import default_memory_here, host_memory_bytes, usable_cores
+from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE
 
 if TYPE_CHECKING:  # importing the database layer takes longer than the rest of the command
     from tournaments.database.base import Connections
@@ -322,6 +323,8 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
         return {"database": f"does NOT work: {data} is no directory", "database_works": False}
     try:
         file = server_file(data, config)
+        if file.database is None and os.access(data, os.R_OK) and not any(data.iterdir()):
+            return found | {"database": f"none yet: no server has been started with {data}"}
         database = Database.at(file.database or data)
         with Connections(database.course(), read_only=True) as connections:
             MIGRATIONS.refuse_newer(connections)
@@ -336,12 +339,16 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
+    envvar=DATA_VARIABLE,
+    show_envvar=True,
     metavar="DIR",
     help="Also look at a server's data directory.  [default: kalarena-data, if it is there]",
 )
 @click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
+    envvar=CONFIG_VARIABLE,
+    show_envvar=True,
     metavar="FILE",
     help="The server's configuration.  [default: DIR/server.toml, if it is there]",
 )

@@ -37,6 +37,9 @@ COMMANDS = {
 }
 """Subcommand -> (module of the command, one line of help)."""
 
+DATA_VARIABLE, CONFIG_VARIABLE = "KALARENA_DATA", "KALARENA_CONFIG"
+"""Environment variables for ``--data`` and ``--config`` of the commands that open a server's directory.  In a
+container they are the same for all commands."""
 ESCAPES = "kalarena-escapes"
 """Name of the error handler of standard output, for ``codecs``."""
 INTERRUPTED = 130

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import trio
 
-from tournaments.cli.main import Fault, Usage
+from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, Fault, Usage
 from tournaments.database.base import StoreError
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.processes.process_settings import raised_priority
@@ -43,7 +43,9 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
     default=DATA,
+    envvar=DATA_VARIABLE,
     show_default=True,
+    show_envvar=True,
     metavar="DIR",
     help="The data directory, which is created if it is missing.",
 )
@@ -56,6 +58,8 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 @click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
+    envvar=CONFIG_VARIABLE,
+    show_envvar=True,
     metavar="FILE",
     help=f"The configuration, see docs/server.md.  [default: DIR/{SERVER_FILE}, if it is there]",
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tournaments.cli.main import Fault, Usage
+from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, Fault, Usage
 from tournaments.course.backup.backup import COURSE_FILE
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError
@@ -25,13 +25,17 @@ data_option = click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
     default=DATA,
+    envvar=DATA_VARIABLE,
     show_default=True,
+    show_envvar=True,
     metavar="DIR",
     help="The server's data directory.",
 )
 config_option = click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
+    envvar=CONFIG_VARIABLE,
+    show_envvar=True,
     metavar="FILE",
     help=f"The server's configuration.  [default: DIR/{SERVER_FILE}, if it is there]",
 )
