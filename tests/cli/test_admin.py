@@ -113,6 +113,18 @@ def test_links_lead_to_the_public_address(data: Path) -> None:
     assert "did you mean 'port'?" in refused(admin(data, "reset", "admin"))
 
 
+def test_the_environment_has_the_directory_and_the_configuration(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "server.toml"
+    config.write_text(f'{server_file_of(data)}public_url = "https://kalah.example.org"\n', encoding="utf-8")
+    monkeypatch.setenv("KALARENA_DATA", str(data))
+    monkeypatch.setenv("KALARENA_CONFIG", str(config))
+    assert done(invoke("admin", "reset", "admin")).startswith("https://kalah.example.org/links/")
+    given = invoke("admin", "reset", "admin", "--config", data / "server.toml")
+    assert done(given).startswith("http://127.0.0.1:8000/links/")
+
+
 def test_a_token_works_as_long_as_it_should(data: Path) -> None:
     told = json.loads(done(admin(data, "token", "admin", "--days", "3", "--name", "script", "--json")))
     forever = done(admin(data, "token", "admin")).strip()

@@ -8,6 +8,7 @@ import contextlib
 import os
 import platform
 import pwd
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -26,6 +27,13 @@ CACHE = ".cache/kalarena-image-tests"
 IN_BASE = "python3-venv,bubblewrap,postgresql,caddy"
 """Packages of the base image beside Debian's essential ones: those that the Containerfile installs."""
 BASE = f"localhost/kalarena-test-base:{IN_BASE.replace(',', '-')}"
+BUILD_ARGUMENTS = ("--build-arg", f"BASE={BASE}", "--build-arg", "PIP_OPTIONS=--no-index")
+"""Arguments of the Containerfile with which a build needs no network."""
+IMAGE = "localhost/kalarena-test"
+"""Name of the server's image."""
+SERVICES_PROGRAMS = ("podman-compose", "slirp4netns")
+NAME_SERVERS = ("/usr/lib/cni/dnsname", "/usr/lib/podman/aardvark-dns")
+"""Programs of which Podman needs one, so that containers find each other by the names of their services."""
 COMMAND_LIMIT_S = 1200.0
 """Bound for one command, such as the download of Debian's packages; most take seconds."""
 
@@ -39,6 +47,31 @@ def needs_containers() -> None:
         reason = f"containers are an ordinary user's: set {USER_VARIABLE} to the name of one"
     elif not any(user in _owners(path) for path in ("/etc/subuid", "/etc/subgid")):
         reason = f"{user} has no subordinate ids in /etc/subuid: usermod --add-subuids 100000-165535 {user}"
+    _skip_for(reason)
+
+
+def needs_services() -> None:
+    """Skip a test where podman-compose cannot run services in a network of their own, or fail, as above."""
+    needs_containers()
+    missing = [name for name in SERVICES_PROGRAMS if shutil.which(name, path=_path()) is None]
+    reason = (
+        f"no services without {', '.join(missing)}: apt-get install {' '.join(missing)}" if missing else ""
+    )
+    if not any(Path(path).exists() for path in NAME_SERVERS):
+        reason = (
+            "no names of services: apt-get install netavark aardvark-dns, or, if Podman's network backend is "
+            "cni, golang-github-containernetworking-plugin-dnsname"
+        )
+    user = pwd.getpwnam(_user_name())
+    as_user = {"user": user.pw_uid, "group": user.pw_gid} if os.geteuid() == 0 else {}
+    opened = subprocess.run(("sh", "-c", ": <>/dev/net/tun"), capture_output=True, check=False, **as_user)
+    if opened.returncode:
+        reason = f"no networks: {user.pw_name} cannot open /dev/net/tun (try: chmod 666 /dev/net/tun)"
+    _skip_for(reason)
+
+
+def _skip_for(reason: str) -> None:
+    """Skip a test for a reason that is not empty; fail in CI or with KALARENA_REQUIRE_IMAGE=1."""
     if not reason:
         return
     if os.environ.get("CI") or os.environ.get("KALARENA_REQUIRE_IMAGE") == "1":
@@ -112,6 +145,17 @@ class Podman:
     def __call__(self, *arguments: str) -> str:
         """Run Podman and return its output.  Raises AssertionError if it fails."""
         return self.as_user(*self.words(*arguments))
+
+    def compose(self, folder: Path, *arguments: str) -> str:
+        """Run podman-compose with the compose file of a folder and return its output.
+
+        Raises AssertionError if it fails.
+        """
+        program = self.cache / "podman"  # podman-compose passes no options before Podman's subcommand
+        script = f'#!/bin/sh\nexec {shlex.join(self.words())} "$@"\n'
+        self.as_user("sh", "-c", 'printf %s "$2" >"$1" && chmod 755 "$1"', "sh", str(program), script)
+        words = ("--podman-path", str(program), "--file", str(folder / "compose.yaml"))
+        return self.as_user("podman-compose", *words, *arguments)
 
     def attempt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Podman, which may fail."""

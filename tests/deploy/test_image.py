@@ -1,23 +1,17 @@
 """The image of docs/deploy/Containerfile, built and run by an ordinary user: it confines bots and serves."""
 
 import json
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+import re
 from typing import Any
 
 import pytest
 import yaml
 
 from referee.version import VERSION
-from tests.deploy.podman import BASE, Podman, needs_containers, shared_folder
+from tests.deploy.podman import IMAGE, Podman
 from tests.support.paths import REPOSITORY_ROOT
 
-IMAGE = "localhost/kalarena-test"
 DEPLOY = REPOSITORY_ROOT / "docs" / "deploy"
-EXTRAS = "postgresql,strong,xlsx"
 KALARENA = "/opt/kalarena/bin/kalarena"
 UNMASK = "--security-opt=systempaths=unconfined"
 READ_PAGE = """
@@ -32,38 +26,6 @@ while True:
             raise
         time.sleep(0.2)
 """
-
-
-def make_context(folder: Path, python: str) -> None:
-    """Copy what the Containerfile reads: its files, and the wheels of Kalarena and its dependencies."""
-    shutil.copytree(DEPLOY, folder / "docs/deploy")
-    shutil.copy(REPOSITORY_ROOT / "constraints.txt", folder)
-    dist = folder / "dist"
-    build = ("build", "--no-isolation", "--outdir", str(dist), str(REPOSITORY_ROOT))
-    subprocess.run((sys.executable, "-m", *build), check=True, capture_output=True)
-    wheel = next(dist.glob("*.whl"))
-    for_image = ("--only-binary=:all:", f"--python-version={python}", "--dest", str(dist))
-    download = ("pip", "download", "--quiet", *for_image, "-c", str(folder / "constraints.txt"))
-    command = (sys.executable, "-m", *download, f"kalarena[{EXTRAS}] @ {wheel.as_uri()}")
-    subprocess.run(command, check=True, capture_output=True)
-
-
-@pytest.fixture(scope="module")
-def podman() -> Iterator[Podman]:
-    """Podman with the image."""
-    needs_containers()
-    podman = Podman()
-    podman.make_base()
-    version = "import sys; print('%d.%d' % sys.version_info[:2])"
-    python = podman("run", "--rm", "--network=none", BASE, "python3", "-c", version).strip()
-    with shared_folder(lambda folder: make_context(folder, python)) as context:
-        podman(
-            *("build", "--network=none", "--file", str(context / "docs/deploy/Containerfile")),
-            *("--target", "kalarena", "--tag", IMAGE),
-            *("--build-arg", f"BASE={BASE}", "--build-arg", "PIP_OPTIONS=--no-index", str(context)),
-        )
-    yield podman
-    podman("rmi", "--force", IMAGE)
 
 
 def options() -> list[str]:
@@ -84,6 +46,13 @@ def test_the_operators_page_has_the_options_of_the_compose_file() -> None:
     page = (REPOSITORY_ROOT / "docs/operations.md").read_text(encoding="utf-8")
     assert UNMASK in options()
     assert [option for option in options() if option not in page] == []
+
+
+def test_each_variable_that_the_compose_file_needs_has_a_message() -> None:
+    """Without one, Debian 12's podman-compose takes the text "${NAME:?}" for the value, a password's, too."""
+    needed = re.findall(r"\$\{(\w+):\?([^}]*)\}", (DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    assert {name for name, _message in needed} == {"KALARENA_SITE", "KALARENA_DATABASE_PASSWORD"}
+    assert all(message for _name, message in needed)
 
 
 @pytest.mark.image

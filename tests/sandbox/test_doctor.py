@@ -341,6 +341,15 @@ def test_a_real_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Tools(bwrap=shutil.which("bwrap") or "").bwrap, reason="needs bubblewrap")
+def test_a_directory_before_the_first_start_is_no_trouble(tmp_path: Path) -> None:
+    (tmp_path / ".cache").mkdir()  # a program of the server's user has run before, whose home it is
+    found = doctor.examine_server(tmp_path, None)
+    assert found["database"] == f"none yet: no server has been started with {tmp_path}"
+    assert found.get("database_works", True)
+    (tmp_path / "notes.txt").touch()
+    assert doctor.examine_server(tmp_path, None)["database_works"] is False
+
+
 def test_a_program_is_run_like_a_bot() -> None:
     sandbox = probe().sandbox
     done = detection.run_as_bot(sandbox, ("/bin/sh", "-c", "echo here; echo there >&2; exit 3"))

@@ -323,7 +323,7 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
         return {"database": f"does NOT work: {data} is no directory", "database_works": False}
     try:
         file = server_file(data, config)
-        if file.database is None and os.access(data, os.R_OK) and not any(data.iterdir()):
+        if file.database is None and _is_unused(data):
             return found | {"database": f"none yet: no server has been started with {data}"}
         database = Database.at(file.database or data)
         with Connections(database.course(), read_only=True) as connections:
@@ -333,6 +333,11 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
             return found | {"database": str(state), "mail": mail}
     except (ServerFileError, StoreError) as error:
         return found | {"database": f"does NOT work: {error}", "database_works": False}
+
+
+def _is_unused(data: Path) -> bool:
+    """Return whether a directory has no files but hidden ones, which programs write to a user's home."""
+    return os.access(data, os.R_OK) and all(path.name.startswith(".") for path in data.iterdir())
 
 
 @click.command("doctor")
