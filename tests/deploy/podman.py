@@ -32,6 +32,8 @@ BUILD_ARGUMENTS = ("--build-arg", f"BASE={BASE}", "--build-arg", "PIP_OPTIONS=--
 IMAGE = "localhost/kalarena-test"
 """Name of the server's image."""
 SERVICES_PROGRAMS = ("podman-compose", "slirp4netns")
+PROJECT = "kalarena-test"
+"""Project of podman-compose, with whose name those of containers, volumes and networks begin."""
 NAME_SERVERS = ("/usr/lib/cni/dnsname", "/usr/lib/podman/aardvark-dns")
 """Programs of which Podman needs one, so that containers find each other by the names of their services."""
 COMMAND_LIMIT_S = 1200.0
@@ -62,11 +64,8 @@ def needs_services() -> None:
             "no names of services: apt-get install netavark aardvark-dns, or, if Podman's network backend is "
             "cni, golang-github-containernetworking-plugin-dnsname"
         )
-    user = pwd.getpwnam(_user_name())
-    as_user = {"user": user.pw_uid, "group": user.pw_gid} if os.geteuid() == 0 else {}
-    opened = subprocess.run(("sh", "-c", ": <>/dev/net/tun"), capture_output=True, check=False, **as_user)
-    if opened.returncode:
-        reason = f"no networks: {user.pw_name} cannot open /dev/net/tun (try: chmod 666 /dev/net/tun)"
+    if Podman().attempt_as_user("sh", "-c", ": <>/dev/net/tun").returncode:
+        reason = f"no networks: {_user_name()} cannot open /dev/net/tun (try: chmod 666 /dev/net/tun)"
     _skip_for(reason)
 
 
@@ -110,11 +109,12 @@ class Podman:
 
     def as_user(self, *command: str) -> str:
         """Run a command as the user and return its output.  Raises AssertionError if it fails."""
-        done = self._run(command)
+        done = self.attempt_as_user(*command)
         assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
         return done.stdout
 
-    def _run(self, command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    def attempt_as_user(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as the user, which may fail."""
         uid, gid = self.user.pw_uid, self.user.pw_gid
         drop = ("setpriv", f"--reuid={uid}", f"--regid={gid}", "--init-groups") if os.geteuid() == 0 else ()
         runtime = Path("/run/user", str(uid))
@@ -154,12 +154,12 @@ class Podman:
         program = self.cache / "podman"  # podman-compose passes no options before Podman's subcommand
         script = f'#!/bin/sh\nexec {shlex.join(self.words())} "$@"\n'
         self.as_user("sh", "-c", 'printf %s "$2" >"$1" && chmod 755 "$1"', "sh", str(program), script)
-        words = ("--podman-path", str(program), "--file", str(folder / "compose.yaml"))
-        return self.as_user("podman-compose", *words, *arguments)
+        words = ("--podman-path", str(program), "--project-name", PROJECT)
+        return self.as_user("podman-compose", *words, "--file", str(folder / "compose.yaml"), *arguments)
 
     def attempt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Podman, which may fail."""
-        return self._run(self.words(*arguments))
+        return self.attempt_as_user(*self.words(*arguments))
 
     def make_base(self) -> None:
         """Make the base image unless there is one, and find a runtime that works here.

@@ -4,8 +4,6 @@ import json
 import re
 import socket
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.deploy.podman import BUILD_ARGUMENTS, Podman, needs_services
+from tests.deploy.podman import BUILD_ARGUMENTS, PROJECT, Podman, needs_services
+from tests.support.builders import kalarena
 from tests.support.paths import REPOSITORY_ROOT
 
 IMAGES = ("kalarena", "kalarena-database", "kalarena-proxy")
@@ -38,8 +37,8 @@ class Course:
 
     def __call__(self, service: str, *command: str) -> str:
         """Run a command in the container of a service and return its output."""
-        shown = self.podman.compose(self.folder, "exec", "-T", service, *command)
-        return "\n".join(line for line in shown.splitlines() if line)
+        # podman-compose exec of Debian 12 writes lines of its own to the output.
+        return self.podman("exec", container(service), *command).strip()
 
     def admin(self, *arguments: str) -> str:
         return self("server", "kalarena", "admin", *arguments)
@@ -63,17 +62,16 @@ class Course:
 
     def submit(self, bot: Path, login: str) -> dict[str, Any]:
         """Submit a bot and return the report of its check."""
-        command = ("submit", str(bot), "--server", self.url, "--json", "--token", self.admin("token", login))
-        done = subprocess.run(
-            (sys.executable, "-m", "tournaments.cli.main", *command),
-            env={"SSL_CERT_FILE": str(self.certificate), "PYTHONPATH": str(REPOSITORY_ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        options = ("--server", self.url, "--json", "--token", self.admin("token", login))
+        done = kalarena(self.folder, "submit", bot, *options, SSL_CERT_FILE=str(self.certificate))
         assert done.returncode == 0, done.stdout + done.stderr
         report: dict[str, Any] = json.loads(done.stdout)["report"]
         return report
+
+
+def container(service: str) -> str:
+    """Return the name that podman-compose gives to a container."""
+    return f"{PROJECT}_{service}_1"
 
 
 def free_port() -> int:
@@ -108,7 +106,7 @@ def course(podman: Podman, build_context: Path, tmp_path_factory: pytest.TempPat
         podman.compose(folder, "build", *BUILD_ARGUMENTS)
         podman.compose(folder, "up", "--detach")
         while True:  # until Caddy has made its authority
-            found = podman.attempt("exec", f"{folder.name}_proxy_1", "cat", ROOT_CERTIFICATE)
+            found = podman.attempt("exec", container("proxy"), "cat", ROOT_CERTIFICATE)
             if found.returncode == 0 and found.stdout:
                 break
             time.sleep(0.2)
@@ -116,7 +114,7 @@ def course(podman: Podman, build_context: Path, tmp_path_factory: pytest.TempPat
         yield course
     finally:
         for service in ("database", "server", "proxy"):  # shown if a test fails
-            print(podman.attempt("logs", "--tail=20", f"{folder.name}_{service}_1"))
+            print(podman.attempt("logs", "--tail=20", container(service)))
         podman.compose(folder, "down", "--volumes")
         podman("rmi", "--force", *IMAGES)
 
@@ -137,7 +135,7 @@ def test_a_bot_is_checked_confined_and_plays_on_the_ladder_while_a_page_follows(
     link = course.admin("add", "student", "--role", "student", "--team", "Ants")
     assert link.startswith(f"{course.url}/links/")
     report = course.submit(REPOSITORY_ROOT / "sample_bots/random_bot.py", "student")
-    assert report["passed"] is True
+    assert report["ok"] is True
     assert report["sandbox"].startswith("bubblewrap")
     with course.browser() as browser:
         csrf = re.search(r'name="csrf" value="([^"]*)"', browser.get(link).text)
