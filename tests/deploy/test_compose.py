@@ -116,7 +116,9 @@ def course(podman: Podman, build_context: Path, tmp_path_factory: pytest.TempPat
         for service in ("database", "server", "proxy"):  # shown if a test fails
             print(podman.attempt("logs", "--tail=20", container(service)))
         podman.compose(folder, "down", "--volumes")
+        podman("network", "rm", f"{PROJECT}_default")  # which podman-compose 1.0 leaves
         podman("rmi", "--force", *IMAGES)
+    assert PROJECT not in podman("volume", "ls")
 
 
 @pytest.mark.image
