@@ -97,7 +97,7 @@ def test_a_store_of_the_first_versions(tmp_path: Path) -> None:
 def test_a_void_game_is_mentioned_and_not_counted() -> None:
     void = Entry(Action.VOID, ROUND_ROBIN[0].key, "x", 1, AT)
     one = summary(ROUND_ROBIN, [void])
-    assert one.about == "kalah(6,4), 2 s per move, 6 of 6 games (5 count, 1 set aside), sandbox off"
+    assert one.about == "kalah(6,4), 2 s per move, 6 of 6 games (1 set aside), sandbox off"
     assert len(one.games) == 5
     assert sum(line.games for line in one.table) == 10
     assert one.to_json()["games"] == 5

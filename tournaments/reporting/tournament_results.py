@@ -218,7 +218,7 @@ class TournamentResults(TournamentConfig):
         confined = f", sandbox {self.sandbox}" if self.games else ""
         kind = "" if self.plan.kind == "round-robin" else f"{self.plan.kind}, "
         aside = len(self.kept) - len(self.games)
-        without = f" ({len(self.games)} count, {aside} set aside)" if aside else ""
+        without = f" ({aside} set aside)" if aside else ""
         return f"{kind}{self.game}, {self.control}, {self.done} of {self.total} games{without}{confined}"
 
     @property
