@@ -4,7 +4,7 @@
 #   make test    install what the tests need and run those that a person runs before each commit
 #   make test-all  run all tests, tier by tier (docs/contributing.md): test, test-slow, test-load, test-postgresql
 #   make test-vm  test in an emulated machine (tens of minutes); a part of test-all with KALARENA_REQUIRE_VM=1
-#   make test-image  test the container image with rootless Podman (20 minutes); not a part of test-all
+#   make test-image  test the container image with rootless Podman (4 to 12 minutes); not a part of test-all
 #   make test-lowest  test with the lowest versions of all dependencies (two minutes)
 #   make test-newest  test with the newest versions of all dependencies, as of today; not a part of test-all
 #   make lint    formatting, style, types
