@@ -32,11 +32,10 @@ EXIT_SETTLE_S = 0.2
 that was not on turn counts as the first one: the other bot may end because nothing new is sent to it.  An
 interpreter on a loaded machine takes up to 0.1 s to end."""
 
-OTHER_START_S = 1.0
+OTHER_START_S = 3.0
 """Longest wait for the end of the other bot, while it computes, if one ended before it had taken START.
 Which of two programs crashes first depends on the load of the machine, and decides nothing.  A bot that
-reads, or waits, ends this wait.  The event loop waits, too, so this is well below the two seconds in which
-a server ends."""
+reads, or waits, ends this wait."""
 
 LIMITS_POLL_S = 0.05
 CLOSE_POLL_S = 0.01
