@@ -32,11 +32,6 @@ EXIT_SETTLE_S = 0.2
 that was not on turn counts as the first one: the other bot may end because nothing new is sent to it.  An
 interpreter on a loaded machine takes up to 0.1 s to end."""
 
-OTHER_START_S = 3.0
-"""Longest wait for the end of the other bot, while it computes, if one ended before it had taken START.
-Which of two programs crashes first depends on the load of the machine, and decides nothing.  A bot that
-reads, or waits, ends this wait."""
-
 LIMITS_POLL_S = 0.05
 CLOSE_POLL_S = 0.01
 """Seconds between two checks of the bots' memory; the second value applies when a bot is near its limit.  A
@@ -172,25 +167,11 @@ class Session:
         """Return the event, with the other bot's end if neither had taken its START line."""
         if type(event) is ProcessEnded and event.other is None and self._match.starting == Side.SECOND:
             other = 1 - event.player
-            end = self._end_at_start(other, event.at)
+            wait_s = min(self._end_wait_s, EXIT_SETTLE_S)
+            end = self._bots[other].closed_input_event(InputClosed(other, event.at), wait_s)
             if type(end) is ProcessEnded:
                 return event._replace(other=end)
         return event
-
-    def _end_at_start(self, player: int, at: float) -> Event:
-        """Return the end of a bot that has not taken START, if it comes soon; otherwise InputClosed."""
-        bot, closed = self._bots[player], InputClosed(player, at)
-        end = bot.closed_input_event(closed, min(self._end_wait_s, EXIT_SETTLE_S))
-        latest = now() + (OTHER_START_S if self._end_wait_s else 0.0)
-        while (
-            end is closed
-            and now() < latest
-            and bot.tree is not None
-            and bot.tree.activity() == "running"
-            and bot.limit_passed() is None
-        ):
-            end = bot.closed_input_event(closed, LIMITS_POLL_S)
-        return end
 
     def _handle(self, event: Event) -> None:
         """Pass an event to the match, with the counters that decide whether the time of a turn is over."""

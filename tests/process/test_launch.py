@@ -155,19 +155,6 @@ async def test_two_bots_that_crash_at_their_start_draw(tmp_path: Path, tier: str
         assert check_replay(record) == []
 
 
-async def test_the_slower_of_two_crashes_at_the_start_is_no_win(tmp_path: Path) -> None:
-    """A bot that computes for a while before it crashes has started no more than one that crashes at once."""
-    slow = (
-        "import time\nend = time.monotonic() + 0.5\nwhile time.monotonic() < end: pass\nraise SystemExit(3)"
-    )
-    one = Player("one", (sys.executable, "-c", slow), str(tmp_path))
-    other = Player("other", ("/bin/sh", "-c", "exit 4"), str(tmp_path))
-    record = await play_game(job(one, other, sandbox_of("off")))
-    assert outcome(record) == (None, "start", "not-runnable"), record.result
-    assert "exit status 3" in record.result.detail
-    assert check_replay(record) == []
-
-
 @pytest.mark.parametrize("seat", [0, 1])
 async def test_a_bot_that_crashes_at_its_start_loses_to_a_bot_that_does_not(
     seat: int, tmp_path: Path
