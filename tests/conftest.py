@@ -35,8 +35,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what runs with each kind of database anyway, or with none; begin with long tests."""
-    # The last test to begin runs alone beside idle processes.
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    # The last test to begin runs alone beside idle processes.  Modules stay whole because of their fixtures.
+    long = {item.path for item in items if item.get_closest_marker("long") is not None}
+    items.sort(key=lambda item: item.path not in long)
     if on_postgresql():
         left_out = {item for item in items if not _runs_again(item)}
         config.hook.pytest_deselected(items=list(left_out))

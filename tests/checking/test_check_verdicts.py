@@ -105,7 +105,7 @@ def lost_after(line: str, fault: str, reason: Reason, event: str) -> PlayedScena
             "late",
             Reason.TIMEOUT,
             late_reply("1 s passed", "MOVE;1"),
-            "look for a loop that does not end",
+            "it replied too late: measure the time",
         ),
         (
             "MOVE;1",
@@ -115,6 +115,7 @@ def lost_after(line: str, fault: str, reason: Reason, event: str) -> PlayedScena
             "take out sleep(), and waits for",
         ),
         ("M\0O\0V\0E\0;\x007\0", "nul-byte", Reason.PROTOCOL, "it did", "write ASCII or UTF-8"),
+        ("ÿþM\0O\0V\0E\0;\x007\0", "nul-byte", Reason.PROTOCOL, "it did", "write ASCII or UTF-8"),
         ("MOVE;7\0", "nul-byte", Reason.PROTOCOL, "it did", "do not send the zero that ends a text in C"),
     ],
 )

@@ -123,6 +123,8 @@ def test_the_environment_has_the_directory_and_the_configuration(
     assert done(invoke("admin", "reset", "admin")).startswith("https://kalah.example.org/links/")
     given = invoke("admin", "reset", "admin", "--config", data / "server.toml")
     assert done(given).startswith("http://127.0.0.1:8000/links/")
+    # The configuration of another directory may name another database.
+    assert done(admin(data, "reset", "admin")).startswith("http://127.0.0.1:8000/links/")
 
 
 def test_a_token_works_as_long_as_it_should(data: Path) -> None:

@@ -105,10 +105,12 @@ def course(podman: Podman, build_context: Path, tmp_path_factory: pytest.TempPat
     try:
         podman.compose(folder, "build", *BUILD_ARGUMENTS)
         podman.compose(folder, "up", "--detach")
+        end = time.monotonic() + LIMIT_S
         while True:  # until Caddy has made its authority
             found = podman.attempt("exec", container("proxy"), "cat", ROOT_CERTIFICATE)
             if found.returncode == 0 and found.stdout:
                 break
+            assert time.monotonic() < end, found
             time.sleep(0.2)
         certificate.write_text(found.stdout, encoding="ascii")
         yield course
@@ -147,7 +149,9 @@ def test_a_bot_is_checked_confined_and_plays_on_the_ladder_while_a_page_follows(
         with browser.stream("GET", "/events") as events:
             playing = next(line for line in events.iter_lines() if "Ants v1" in line)
         assert playing.startswith("data: ")
+        end = time.monotonic() + LIMIT_S
         while not (games := games_of(browser, "Ants v1")):
+            assert time.monotonic() < end, "no game of the ladder has ended"
             time.sleep(0.2)
         game = browser.get(f"/competitions/practice/games/{games[0]}/game.json").json()
         assert game["sandbox"].startswith("bubblewrap")

@@ -340,16 +340,20 @@ def test_a_real_run(tmp_path: Path) -> None:
         assert health["start_confined_ms"] > 0
 
 
-@pytest.mark.skipif(not Tools(bwrap=shutil.which("bwrap") or "").bwrap, reason="needs bubblewrap")
 def test_a_directory_before_the_first_start_is_no_trouble(tmp_path: Path) -> None:
     (tmp_path / ".cache").mkdir()  # a program of the server's user has run before, whose home it is
+    (tmp_path / "lost+found").mkdir()  # of a disk of its own
     found = doctor.examine_server(tmp_path, None)
-    assert found["database"] == f"none yet: no server has been started with {tmp_path}"
+    assert (
+        found["database"]
+        == f"none yet: no server has been started with {tmp_path} (or its disk is not mounted)"
+    )
     assert found.get("database_works", True)
     (tmp_path / "notes.txt").touch()
     assert doctor.examine_server(tmp_path, None)["database_works"] is False
 
 
+@pytest.mark.skipif(not Tools(bwrap=shutil.which("bwrap") or "").bwrap, reason="needs bubblewrap")
 def test_a_program_is_run_like_a_bot() -> None:
     sandbox = probe().sandbox
     done = detection.run_as_bot(sandbox, ("/bin/sh", "-c", "echo here; echo there >&2; exit 3"))

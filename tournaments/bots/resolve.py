@@ -46,9 +46,9 @@ ARCHIVES = {".zip", ".tar", ".tgz", ".gz", ".xz", ".7z", ".rar"}
 COMMANDS = {
     ".js": 'command = ["node", "{file}"]',
     ".class": 'command = ["java", "{name}"]',
-    ".java": 'command = ["java", "{name}"], build = ["javac", "{file}"], made = ["{name}.class"]',
-    ".c": 'command = ["./{name}"], build = ["cc", "-O2", "-o", "{name}", "{file}"]',
-    ".cpp": 'command = ["./{name}"], build = ["c++", "-O2", "-o", "{name}", "{file}"]',
+    ".java": 'command = ["java", "{name}"] and, on another line, build = ["javac", "{file}"]',
+    ".c": 'command = ["./{name}"] and, on another line, build = ["cc", "-O2", "-o", "{name}", "{file}"]',
+    ".cpp": 'command = ["./{name}"] and, on another line, build = ["c++", "-O2", "-o", "{name}", "{file}"]',
 }
 """Suffix of a program that is not run without a manifest -> settings of a manifest that runs it."""
 
@@ -270,15 +270,17 @@ def _instead_of_a_bot(directory: Path) -> str:
     for path in paths:
         if path.suffix.lower() in ARCHIVES:
             return f". {path.name} is an archive: unpack it first"
-    for path in paths:
-        if command := COMMANDS.get(path.suffix):
-            return (
-                f". {path.name} needs a {MANIFEST_FILE} beside it with its command, such as "
-                f"{command.format(file=path.name, name=path.stem)} (docs/bots.md)"
-            )
+    programs = [path for path in paths if path.suffix in COMMANDS]
+    if programs:
+        path = programs[0]
+        needs = f". {path.name} needs a {MANIFEST_FILE} beside it with its command"
+        if len(programs) > 1:
+            return f"{needs} (docs/bots.md)"
+        command = COMMANDS[path.suffix].format(file=path.name, name=path.stem)
+        return f"{needs}, such as {command} (docs/bots.md)"
     inside = next((name for name in paths if name.is_dir() and not name.is_symlink()), None)
     if inside is not None:
-        return f". Is the bot in the folder {inside.name}? Then name that folder"
+        return f". Is the bot in the folder {inside.name}? Then name that folder, or move its files up"
     return ""
 
 

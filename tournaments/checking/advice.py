@@ -29,15 +29,15 @@ FLUSH = (
 FORMAT = "write exactly MOVE;3 and a line feed: no spaces, capital letters, nothing else on the line"
 STDERR = "print debug text to standard error, never to standard output: it is kept for you there"
 
-COMPUTES = (
-    "look for a loop that does not end, and for a search that is too deep: measure the time with a clock "
-    "within the search, and stop before the limit"
-)
-"""Advice on a late move of a bot that still computes or replied too late: it did not forget to flush."""
+MEASURE = "measure the time with a clock within the search, and stop before the limit"
+COMPUTES = f"look for a loop that does not end, and for a search that is too deep: {MEASURE}"
+"""Advice on a late move of a bot that still computes: it did not forget to flush."""
+REPLIED_LATE = f"it replied too late: {MEASURE}"
 ERROR_NAMED = ("That is: ", " (at ")
 """Texts of a note that names an error: its explanation, or its location in the program."""
-UTF_16 = re.compile(r"\x00?(?:[^\x00]\x00){2,}[^\x00]?")
-"""A line whose every second character is a NUL.  The first one may belong to the line feed before it."""
+UTF_16 = re.compile(r"(?:ÿþ|þÿ)?\x00?(?:[^\x00]\x00){2,}[^\x00]?")
+"""A line whose every second character is a NUL, perhaps after a byte order mark.  The first NUL may belong to
+the line feed before it."""
 
 ADVICE = {
     "start-limit": (
@@ -186,8 +186,8 @@ def _why_not_started(played: PlayedScenario) -> str:
 
 def own_fault(played: PlayedScenario) -> str:
     """Return the fault of the checked bot, also in a game in which neither bot could be started."""
-    if BEFORE_START in _why_not_started(played):
-        return "exited"
+    if BEFORE_START in (why := _why_not_started(played)):
+        return "killed" if "killed by" in why else "exited"
     return played.record.result.fault or ""
 
 
@@ -231,7 +231,9 @@ def what_to_do(played: PlayedScenario) -> str:
 def _on_a_late_move(played: PlayedScenario) -> str:
     """Return the advice on a late move, by the bot's activity at the deadline as far as it is known."""
     detail, replies = played.record.result.detail, len(played.lines("from"))
-    if ACTIVITY_ADVICE["running"] in detail or LATE_REPLY in detail:
+    if LATE_REPLY in detail:
+        return REPLIED_LATE
+    if ACTIVITY_ADVICE["running"] in detail:
         return COMPUTES
     likely = likely_cause(played)
     if not replies:

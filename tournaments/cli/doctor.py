@@ -20,7 +20,7 @@ from referee.process.process_tree import has_counters
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import Probe, Run, probe, run_as_bot
 from referee.sandbox.host_resources import default_memory_here, host_memory_bytes, usable_cores
-from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE
+from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, config_of_directory
 
 if TYPE_CHECKING:  # importing the database layer takes longer than the rest of the command
     from tournaments.database.base import Connections
@@ -324,7 +324,9 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
     try:
         file = server_file(data, config)
         if file.database is None and _is_unused(data):
-            return found | {"database": f"none yet: no server has been started with {data}"}
+            return found | {
+                "database": f"none yet: no server has been started with {data} (or its disk is not mounted)"
+            }
         database = Database.at(file.database or data)
         with Connections(database.course(), read_only=True) as connections:
             MIGRATIONS.refuse_newer(connections)
@@ -337,7 +339,8 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
 
 def _is_unused(data: Path) -> bool:
     """Return whether a directory has no files but hidden ones, which programs write to a user's home."""
-    return os.access(data, os.R_OK) and all(path.name.startswith(".") for path in data.iterdir())
+    names = (path.name for path in data.iterdir())
+    return os.access(data, os.R_OK) and all(name.startswith(".") or name == "lost+found" for name in names)
 
 
 @click.command("doctor")
@@ -353,6 +356,7 @@ def _is_unused(data: Path) -> bool:
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     envvar=CONFIG_VARIABLE,
+    callback=config_of_directory,
     show_envvar=True,
     metavar="FILE",
     help="The server's configuration.  [default: DIR/server.toml, if it is there]",

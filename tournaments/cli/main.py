@@ -9,9 +9,10 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from referee.version import VERSION
 
@@ -37,9 +38,23 @@ COMMANDS = {
 }
 """Subcommand -> (module of the command, one line of help)."""
 
+T = TypeVar("T")
+
 DATA_VARIABLE, CONFIG_VARIABLE = "KALARENA_DATA", "KALARENA_CONFIG"
 """Environment variables for ``--data`` and ``--config`` of the commands that open a server's directory.  In a
 container they are the same for all commands."""
+
+
+def config_of_directory(context: click.Context, parameter: click.Parameter, value: T) -> T | None:
+    """Return a configuration's path, but None for that of the environment if ``--data`` was given.
+
+    The configuration of the environment may name the database of another directory's server.
+    """
+    sources = (context.get_parameter_source("data"), context.get_parameter_source(str(parameter.name)))
+    is_other = sources == (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    return None if is_other else value
+
+
 ESCAPES = "kalarena-escapes"
 """Name of the error handler of standard output, for ``codecs``."""
 INTERRUPTED = 130

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import trio
 
-from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, Fault, Usage
+from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, Fault, Usage, config_of_directory
 from tournaments.database.base import StoreError
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.processes.process_settings import raised_priority
@@ -59,6 +59,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     envvar=CONFIG_VARIABLE,
+    callback=config_of_directory,
     show_envvar=True,
     metavar="FILE",
     help=f"The configuration, see docs/server.md.  [default: DIR/{SERVER_FILE}, if it is there]",

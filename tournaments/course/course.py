@@ -32,7 +32,7 @@ CASUAL = "casual"
 MAIL = "mail"
 """Group of the tables of addresses and mails."""
 USES = "uses"
-"""Group of the moments at which tokens were used: they change nobody's access."""
+"""Group of the column with each token's last use, which changes nobody's access."""
 MIGRATIONS = Migrations(
     scripts=Path(__file__).parent / "migrations",
     newest=REVISION,
@@ -93,8 +93,7 @@ class Course:
 
         Casual games, of which each move is a write, mails and uses of tokens are not among these data.
         """
-        counts = self._transactions.writes
-        return counts.total() - counts[CASUAL] - counts[MAIL] - counts[USES]
+        return self._transactions.writes_without(CASUAL, MAIL, USES)
 
     @property
     def writes_of_people(self) -> int:

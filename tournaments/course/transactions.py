@@ -68,5 +68,10 @@ class Transactions:
             with self._counting:
                 self.writes.update(groups)
 
+    def writes_without(self, *groups: str) -> int:
+        """Return the number of counted changes of tables, without those of these groups."""
+        with self._counting:
+            return self.writes.total() - sum(self.writes[group] for group in groups)
+
     def _current(self) -> Connection | None:
         return getattr(self._outer, "connection", None)

@@ -85,7 +85,9 @@ class ReadCache:
 
     Hundreds of pages read the same few rows, and each read costs a thread's turn and a transaction.  A value
     is kept until this process writes to the course, so that a change is visible at once in the process that
-    made it; a write of another process (`kalarena admin`) is visible at most MAX_AGE_S later.
+    made it; a write of another process (`kalarena admin`) is visible at most MAX_AGE_S later.  Casual games,
+    mails, their addresses, and the last uses of tokens must not be read here: ``Course.writes`` does not
+    count their changes.
     """
 
     def __init__(self, course: Course, clock: Callable[[], float] = trio.current_time) -> None:

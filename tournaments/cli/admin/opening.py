@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, Fault, Usage
+from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, Fault, Usage, config_of_directory
 from tournaments.course.backup.backup import COURSE_FILE
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError
@@ -35,6 +35,7 @@ config_option = click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     envvar=CONFIG_VARIABLE,
+    callback=config_of_directory,
     show_envvar=True,
     metavar="FILE",
     help=f"The server's configuration.  [default: DIR/{SERVER_FILE}, if it is there]",

@@ -1,6 +1,6 @@
 """Caches of live boards and of move times, each computed once for all viewers."""
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -58,18 +58,19 @@ class MoveTimes:
 
     def __init__(self) -> None:
         self._times: OrderedDict[tuple[int, str], GameTimes] = OrderedDict()
-        self._reading = trio.Lock()
-        """Held while records are read, so that pages of the same games read them once."""
+        self._reading: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
+        """Lock of each competition, held while its records are read, so that pages read them once."""
 
     async def get(self, stores: Stores, competition_id: int, keys: Sequence[str]) -> dict[str, GameTimes]:
         """Return the times of the last of these games, except those with unreadable records."""
         keys = keys[-MOST_READ:]
         found = self._known(competition_id, keys)
         if len(found) < len(keys):
-            async with self._reading:
-                known = self._known(competition_id, keys)
+            async with self._reading[competition_id]:
+                known, read = self._known(competition_id, keys), dict[str, GameTimes]()
                 missing = [key for key in keys if key not in known]
-                read = await stores.read(competition_id, partial(_times, missing)) if missing else {}
+                with suppress(StoreError):
+                    read = await stores.read(competition_id, partial(_times, missing)) if missing else read
             found = {key: times for key in keys if (times := known.get(key) or read.get(key)) is not None}
         for key, times in found.items():
             self._times[competition_id, key] = times
