@@ -120,8 +120,11 @@ def neither_started(
         if isinstance(event, NotStarted):
             whys.append(event.why)
         elif isinstance(event, BotExited):
-            # Without the last words: both players, and everybody else, may read the verdict.
-            whys.append(verdict_text.exited(event.status, verdict_text.BEFORE_START, event.unfinished))
+            ended = verdict_text.exited(event.status, verdict_text.BEFORE_START, event.unfinished)
+            # Everybody may read the verdict, so it has no last words but our own.
+            is_ours = verdict_text.ADAPTER_FAILED in event.last_words
+            said = verdict_text.last_words(event.last_words, limits) if is_ours else ""
+            whys.append("; ".join(filter(None, (ended, said))))
         else:
             return None
     return NotStarted(end.player, end.at, *whys)

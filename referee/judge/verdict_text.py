@@ -42,6 +42,8 @@ ACTIVITY_ADVICE = {
     "ended": ". Nothing came in this turn, and its process is ending",
 }
 """Activity of a late bot (events.ACTIVITIES) -> advice for its author."""
+ADAPTER_FAILED = "adapter of Kalarena failed, by no fault of the bot"
+"""Part of the last words of an adapter that failed itself; referee/adapters/launch.py writes it."""
 LATE_REPLY = " before its reply "
 NEITHER_STARTED = "neither bot could be started: "
 EARLY = (
