@@ -170,7 +170,6 @@ def judged(attacks: dict[str, Attack], reports: dict[str, Got], context: Context
 REPRESENTATIVE = (
     "daemon-holds-output",
     "memory-shared",
-    "memory-hidden-processes",
     "forks",
     "big-file",
 )

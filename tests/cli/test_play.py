@@ -156,6 +156,7 @@ def test_play_explains_the_last_words_of_a_bot_that_ended() -> None:
 
 
 @pytest.mark.parametrize(("words", "is_explained"), [("can't start new thread", True), ("depth 3", False)])
+@pytest.mark.slow
 def test_play_explains_the_last_words_of_a_late_bot_if_their_cause_is_known(
     words: str, is_explained: bool
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_full_disk_is_one_message_and_a_reader_that_has_gone_is_none(folder: P
         "gauntlet first_legal --levels 1 --games 2 --game kalah(2,1) --out closed",
     ],
 )
+@pytest.mark.slow
 def test_a_closed_standard_output_shows_no_traceback(command: str, tmp_path: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", KALARENA, *command.split()],
@@ -109,6 +110,7 @@ NARROW = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONI
 """Environment in which output is Latin-1 and files' names are ASCII."""
 
 
+@pytest.mark.slow
 def test_an_encoding_without_a_bots_letters(tmp_path: Path) -> None:
     """Text and JSON have the letters as JSON escapes them; a file's name with them is refused."""
     options = ("--sandbox", "off", "--game", "kalah(2,2)")

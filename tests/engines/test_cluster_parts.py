@@ -105,6 +105,7 @@ entry()
 """None in the place of a module: it cannot be imported, and is not found."""
 
 
+@pytest.mark.slow
 def test_without_the_extra_tournaments_are_played_here_only(tmp_path: Path) -> None:
     write_tournament(tmp_path, CUP)
     for command in (

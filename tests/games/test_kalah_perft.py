@@ -79,6 +79,7 @@ def test_perft_of_nothing_and_of_a_finished_game() -> None:
         ),
     ],
 )
+@pytest.mark.slow
 def test_naive_implementation_counts_the_same(spec: str, rules: Rules) -> None:
     counts = next(variant["counts"] for variant in VARIANTS if variant["spec"] == spec)
     shallow = [count for count in counts if count <= NAIVE_LIMIT]

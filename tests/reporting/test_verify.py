@@ -254,6 +254,7 @@ RULINGS = (("void", KEY), ("restore", KEY), ("withdraw", "greedy"), ("restore", 
 
 
 @pytest.mark.parametrize("interrupted", [1, 4])
+@pytest.mark.slow
 def test_the_tables_after_rulings_and_a_kill_are_old(copy: Path, tmp_path: Path, interrupted: int) -> None:
     """A ruling was killed between its entry and the tables, at each point of a sequence of rulings."""
     for number, (action, subject) in enumerate(RULINGS, 1):

@@ -101,6 +101,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.slow
 def test_during_a_run_and_after_its_kill(folder: Path, copied: bool) -> None:
     """It works in a copy of the folder without results.db-shm, too."""
     process = at_work(folder)

@@ -56,6 +56,7 @@ def test_a_run_with_another_version_of_the_games_module_is_refused(
     assert "the module of its game has changed since; games that do not follow may" in verified.output
 
 
+@pytest.mark.slow
 def test_without_its_rules_a_game_is_not_called_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
