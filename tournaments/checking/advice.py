@@ -13,6 +13,7 @@ from referee.games.opening import parse_opening
 from referee.judge.stderr import last_words
 from referee.judge.verdict_text import (
     ACTIVITY_ADVICE,
+    ADAPTER_FAILED,
     BEFORE_START,
     EARLY,
     LATE_REPLY,
@@ -152,7 +153,7 @@ def what_happened(played: PlayedScenario) -> str:
     """Return the verdict on the checked bot without its name: the event, and its cause if that is known."""
     result = played.record.result
     if why := _why_not_started(played):
-        if BEFORE_START not in why:  # its command could not be run
+        if BEFORE_START not in why or ADAPTER_FAILED in why:  # no command that can be run, or our own failure
             return why
         said = words_of(last_words(played.record.stderr[played.bot]), played.record.limits)
         return "; ".join(filter(None, (why, said)))
@@ -225,6 +226,10 @@ def what_to_do(played: PlayedScenario) -> str:
     likely = likely_cause(played)
     if not likely:
         return advice
+    return _after_its_cause(likely, advice)
+
+
+def _after_its_cause(likely: str, advice: str) -> str:
     return f"{likely}{'' if likely.endswith('?') else '.'} {advice[:1].upper()}{advice[1:]}"
 
 
@@ -243,7 +248,7 @@ def _on_a_late_move(played: PlayedScenario) -> str:
             f"it had sent {replies} repl{'y' if replies == 1 else 'ies'} before: does it pass over this "
             "line? Answer every line that ends in YOU, also one that reports its own move"
         )
-        advice = f"{likely}. {ADVICE['late'][:1].upper()}{ADVICE['late'][1:]}"
+        advice = _after_its_cause(likely, ADVICE["late"])
     if ACTIVITY_ADVICE["waiting"] in detail:
         return f"take out sleep(), and waits for threads or locks. If it waits for input: {advice}"
     return advice

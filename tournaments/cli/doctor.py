@@ -339,8 +339,9 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
 
 def _is_unused(data: Path) -> bool:
     """Return whether a directory has no files but hidden ones, which programs write to a user's home."""
-    names = (path.name for path in data.iterdir())
-    return os.access(data, os.R_OK) and all(name.startswith(".") or name == "lost+found" for name in names)
+    return os.access(data, os.R_OK) and all(
+        path.name.startswith(".") or path.name == "lost+found" for path in data.iterdir()
+    )
 
 
 @click.command("doctor")
