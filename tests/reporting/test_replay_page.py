@@ -44,8 +44,7 @@ def embedded(page: str) -> dict[str, Any]:
 @pytest.mark.parametrize("game", ["manchester", "manchester(3,3)", "kalamala", "kalah(4,3)+majority-end"])
 def test_changes_lead_through_all_positions(game: str) -> None:
     record = random_game(game)
-    data = replay_data(record)
-    assert json.loads(json.dumps(data)) == data
+    data = json.loads(json.dumps(replay_data(record)))
     assert data["remark"] == ""
     assert len(data["plies"]) == len(record.moves)
     rules = parse_game(record.game)

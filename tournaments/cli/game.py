@@ -11,7 +11,7 @@ from referee.games.plugins import GameModuleError, load_file
 from referee.games.spec import SpecError
 from tournaments.cli.main import Fault, Usage
 from tournaments.reporting.board import board_renderer
-from tournaments.reporting.board.drawing import Content, Transfer
+from tournaments.reporting.board.drawing import NOWHERE, Content, Transfer
 
 
 @click.group("game")
@@ -83,7 +83,7 @@ def _moved(contents: list[Content], transfers: list[Transfer]) -> list[Content]:
     for origin, target, what in transfers:
         number = what if isinstance(what, int) else 1
         for cell, sign in ((origin, -1), (target, 1)):
-            if cell is not None:
+            if cell != NOWHERE:
                 held = cells[cell]
                 is_count = isinstance(held, int)
                 cells[cell] = held + sign * number if is_count else (None if sign < 0 else what)  # type: ignore[operator]

@@ -36,7 +36,7 @@ class BoardRenderer:
 
 
 RENDERERS: dict[type, BoardRenderer] = {
-    Kalah: BoardRenderer(pits.text, kalah.svg, pits.scene, pits.contents, kalah.transfers, pits.tallies),
+    Kalah: BoardRenderer(pits.text, kalah.svg, pits.scene, pits.contents, kalah.transfers, kalah.tallies),
     Kalamala: BoardRenderer(
         kalamala.text, kalamala.svg, kalamala.scene, kalamala.contents, kalamala.transfers, kalamala.tallies
     ),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from typing import Any, NamedTuple
 
@@ -56,21 +57,28 @@ _PLAYERS = ((Side.FIRST, "first player"), (Side.SECOND, "second player"))
 def captions(game: Game[Any, Any], state: Any) -> tuple[Caption, Caption]:
     """Return the captions of FIRST and SECOND."""
     outcome = game.outcome(state)
-    leader = game.to_move(state) if outcome is None else outcome.winner
     seats = game.seats(state)
+    if outcome is None:
+        may_swap = game.swap is not None and game.swap in game.legal_moves(state)
+        return _captions_of_turn((seats[0], seats[1]), game.to_move(state), may_swap)
     found = []
     for side, player in _PLAYERS:
-        if outcome is not None:
-            note = "draw" if leader is None else "won" if side is leader else "lost"
-            if not outcome.detail:  # else something beside the score ended the game
-                note += f" {outcome.score[side]}:{outcome.score[side.other]}"
-        elif side is leader:
-            may_swap = game.swap is not None and game.swap in game.legal_moves(state)
-            note = "to move, or swap" if may_swap else "to move"
-        else:
-            note = ""
-        found.append(Caption(seats[side], player, note, side is leader))
+        note = "draw" if outcome.winner is None else "won" if side is outcome.winner else "lost"
+        if not outcome.detail:  # else something beside the score ended the game
+            note += f" {outcome.score[side]}:{outcome.score[side.other]}"
+        found.append(Caption(seats[side], player, note, side is outcome.winner))
     return found[0], found[1]
+
+
+@lru_cache
+def _captions_of_turn(seats: tuple[str, str], mover: Side, may_swap: bool) -> tuple[Caption, Caption]:
+    """Return the captions before a move: the same few in all games of a report."""
+    note = "to move, or swap" if may_swap else "to move"
+    first, second = (
+        Caption(seats[side], player, note if side is mover else "", side is mover)
+        for side, player in _PLAYERS
+    )
+    return first, second
 
 
 def padded(lines: list[str]) -> str:
@@ -122,6 +130,10 @@ Content = int | str | None
 """Content of a cell: the number of things in it, or the code of the one piece on it, or None for no piece."""
 
 
+NOWHERE = -1
+"""Origin of a thing from outside the scene, and target of one that leaves it."""
+
+
 class Transfer(NamedTuple):
     """A movement of one or more things from one cell to another.
 
@@ -129,15 +141,15 @@ class Transfer(NamedTuple):
     piece, or receives this one.
     """
 
-    origin: int | None
-    """Index of the cell that is left; None for a thing from outside the scene."""
-    target: int | None
-    """Index of the cell that is entered; None for a thing that leaves the scene."""
+    origin: int
+    """Index of the cell that is left, or NOWHERE."""
+    target: int
+    """Index of the cell that is entered, or NOWHERE."""
     what: int | str
     """The number of things, or the code of a piece."""
 
 
-Phases = list[list[Transfer]]
+Phases = list[tuple[Transfer, ...]]
 """Phases of a move in order, each with its simultaneous transfers."""
 
 
@@ -179,9 +191,11 @@ def default_transfers(before: Sequence[Content], after: Sequence[Content]) -> Ph
                 wanted -= number
                 phase.append(Transfer(loss[0], target, number if thing is None else thing))
         if wanted:
-            phase.append(Transfer(None, target, wanted if thing is None else thing))
-    phase += [Transfer(cell, None, left if thing is None else thing) for cell, thing, left in losses if left]
-    return [phase] if phase else []
+            phase.append(Transfer(NOWHERE, target, wanted if thing is None else thing))
+    phase += [
+        Transfer(cell, NOWHERE, left if thing is None else thing) for cell, thing, left in losses if left
+    ]
+    return [tuple(phase)] if phase else []
 
 
 class Shape(NamedTuple):

@@ -3,6 +3,8 @@
 K2 to K8 are the clauses of docs/rules.md.
 """
 
+from functools import cache
+
 from referee.games.kalah import NORTH, SOUTH, SWAP, Kalah, KalahState, Phase
 from tournaments.reporting.board import pits
 from tournaments.reporting.board.drawing import Phases, Transfer
@@ -11,6 +13,18 @@ from tournaments.reporting.board.drawing import Phases, Transfer
 def _first_pit(game: Kalah, state: KalahState) -> int:
     """Return the index of the first pit of the seat to move."""
     return 0 if state.seat == NORTH else game.pits + 1
+
+
+@cache
+def _one_seed(origin: int, target: int) -> tuple[Transfer, ...]:
+    """Return the phase of one seed, of which a large report has a million."""
+    return (Transfer(origin, target, 1),)
+
+
+def tallies(game: Kalah, state: KalahState) -> tuple[int, int]:
+    """Return the seeds in the stores of FIRST and SECOND."""
+    north, south = state.board[game.pits], state.board[-1]
+    return (north, south) if state.swapped else (south, north)
 
 
 def svg(game: Kalah, state: KalahState, last: tuple[KalahState, int] | None, title: str) -> str:
@@ -42,7 +56,7 @@ def transfers(game: Kalah, state: KalahState, move: int) -> Phases:
         if at == other_store:  # K2
             at = at + 1 if at < last else 0
         cells[at] += 1
-        phases.append([Transfer(origin, at, 1)])
+        phases.append(_one_seed(origin, at))
     cells[origin] -= len(phases)
 
     def carry(*phase: tuple[int, int, int]) -> None:
@@ -50,7 +64,7 @@ def transfers(game: Kalah, state: KalahState, move: int) -> Phases:
             cells[start] -= seeds
             cells[target] += seeds
         if phase:
-            phases.append([Transfer(*one) for one in phase])
+            phases.append(tuple(Transfer(*one) for one in phase))
 
     if first <= at < store and cells[at] == 1:
         opposite = 2 * p - at

@@ -223,7 +223,7 @@ def transfers(game: Kalamala, state: KalamalaState, move: str) -> Phases:
     """Return the transfers of one placement, or of one group that moves as a whole."""
     game.apply(state, move)
     if "-" not in move:  # rule 5
-        return [[Transfer(UNPLACED + state.side, SQUARES.index(move), CODES[state.side])]]
+        return [(Transfer(UNPLACED + state.side, SQUARES.index(move), CODES[state.side]),)]
     group, after = next(_movements(state, move))
     stones = (state.white, state.black)
     code = _code(stones, 1 << group[0])
@@ -231,7 +231,7 @@ def transfers(game: Kalamala, state: KalamalaState, move: str) -> Phases:
     tray = REMOVED + CODES.index(code)
     # Rule 7: all of the group moves; stones that end off the board are removed for good.
     pairs = zip(group, after, strict=True)
-    return [[Transfer(origin, tray if target is None else target, code) for origin, target in pairs]]
+    return [tuple(Transfer(origin, tray if target is None else target, code) for origin, target in pairs)]
 
 
 def tallies(game: Kalamala, state: KalamalaState) -> tuple[int, int]:

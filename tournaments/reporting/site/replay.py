@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from referee.games.catalog import AnyGame, parse_game
@@ -13,11 +14,8 @@ from referee.judge.record_rows import WireLine
 from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
 from tournaments.reporting.board import board_renderer
-from tournaments.reporting.board.drawing import Scene, captions
+from tournaments.reporting.board.drawing import Caption, Phases, Scene, captions
 from tournaments.reporting.site.anonymizer import name_pattern
-
-NOWHERE = -1
-"""Code of a transfer's missing origin or target: a number takes less room than ``null``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,16 @@ class _Position:
 
     state: Any
     move: Any
-    phases: list[list[list[Any]]]
+    phases: Phases
+
+
+Seats = tuple[tuple[str, str, int], ...]
+"""For each player: seat, note, and 1 if the player leads."""
+
+
+@lru_cache
+def _seats(both: tuple[Caption, Caption]) -> Seats:
+    return tuple((seat, note, int(leads)) for seat, _, note, leads in both)
 
 
 class ReplayBoard:
@@ -80,14 +87,7 @@ class ReplayBoard:
     def _after(game: AnyGame, state: Any, text: str) -> _Position:
         move = game.parse_move(state, text)
         after = game.apply(state, move)
-        phases = [
-            [
-                [NOWHERE if origin is None else origin, NOWHERE if target is None else target, what]
-                for origin, target, what in phase
-            ]
-            for phase in board_renderer.transfers(game, state, move)
-        ]
-        return _Position(after, move, phases)
+        return _Position(after, move, board_renderer.transfers(game, state, move))
 
     def to_json(self) -> dict[str, Any] | None:
         """Return the scene, and as ``contents`` the content of each cell at the start."""
@@ -122,11 +122,10 @@ class ReplayBoard:
             for cell, content in enumerate(after):
                 if content != before[cell]:
                     changed += [cell, content]
-        seats = [[seat, note, int(leads)] for seat, _, note, leads in captions(self._game, played.state)]
         return {
             "changes": changed,
             "phases": played.phases,
-            "seats": seats,
+            "seats": _seats(captions(self._game, played.state)),
             "tallies": list(board_renderer.tallies(self._game, played.state)),
         }
 
@@ -296,7 +295,9 @@ def _plies(
     ending: dict[str, Any] = {}
     if last:
         notes = ["lost" if player == loser else "won" for player in (0, 1)]
-        seats = [[seat[0], note, int(note == "won")] for seat, note in zip(last["seats"], notes, strict=True)]
+        seats = tuple(
+            (seat[0], note, int(note == "won")) for seat, note in zip(last["seats"], notes, strict=True)
+        )
         ending = {"changes": [], "phases": [], "seats": seats, "tallies": last["tallies"]}
     sent_lines = [line.line for line in record.wire if line.player == loser and line.direction == "from"]
     sent = sent_lines[sum(move.player == loser for move in record.moves) :]

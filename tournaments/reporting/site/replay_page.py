@@ -9,18 +9,20 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tournaments.reporting.site.replay import time_text
+from tournaments.reporting.site.replay import Seats, time_text
+
+if TYPE_CHECKING:
+    from tournaments.reporting.board.drawing import Transfer
 
 Data = Mapping[str, Any]
 EMBEDDED = ("board", "players", "start", "plies", "sentence")
 """Keys of the data that the script needs; the rest is in the page itself."""
 PLY_COLUMNS = (
-    "player", "move", "charged_us", "wall_us", "cpu_us", "wire", "fault",
-    "phases", "seats", "tallies",
+    "player", "move", "charged_us", "wall_us", "cpu_us", "wire", "fault", "tallies",
 )  # fmt: skip
-"""Keys of plies, see ``replay_data``; those that a ply lacks are null in packed data."""
+"""Keys of plies, see ``replay_data``, that packed data have as they are; null for a ply that lacks one."""
 SPEEDS = ("0.5", "1", "2", "4")
 _STYLES = re.compile(r"<style>[^<]*</style>| style=\"[^\"]*\"")
 """Styles of a picture for programs that show it alone.  A page has them from assets/pictures.css: a server's
@@ -71,24 +73,54 @@ def replay_html(data: Data, below_header: str = "", *, bare: bool = False) -> st
     )
 
 
-def packed_replay(data: Data, boards: dict[str, int]) -> dict[str, Any]:
+class SharedParts:
+    """Data that occur in many plies and games of one file, with their numbers.
+
+    Sowing moves are made of the same few hundred phases.
+    """
+
+    def __init__(self) -> None:
+        self.boards: dict[str, int] = {}
+        """Boards as JSON."""
+        self.phases: dict[tuple[Transfer, ...], int] = {}
+        self.seats: dict[Seats, int] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the data in the order of their numbers."""
+        return {
+            "boards": list(map(json.loads, self.boards)),
+            "phases": list(self.phases),
+            "seats": list(self.seats),
+        }
+
+
+def packed_replay(data: Data, shared: SharedParts) -> dict[str, Any]:
     """Return the data that a bare page lacks, in few bytes, for assets/game_page.js.
 
-    ``boards`` are the boards so far, as JSON, with their numbers; a new one is added.
+    Boards, phases and seats are replaced by their numbers in ``shared``, to which new ones are added.
     """
     board = None
     if data["board"]:
         svg = without_styles(data["board"]["svg"])
         text = json.dumps(data["board"] | {"svg": svg}, separators=(",", ":"))
-        board = boards.setdefault(text, len(boards))
+        board = shared.boards.setdefault(text, len(shared.boards))
     plies, wire = data["plies"], data["wire"]
     times = [at_us for at_us, *_ in wire]
+    phases, seats = shared.phases, shared.seats
+    columns: dict[str, list[Any]] = {name: [ply.get(name) for ply in plies] for name in PLY_COLUMNS}
+    columns["phases"] = [
+        [phases.setdefault(phase, len(phases)) for phase in ply["phases"]] if "phases" in ply else None
+        for ply in plies
+    ]
+    columns["seats"] = [
+        seats.setdefault(ply["seats"], len(seats)) if "seats" in ply else None for ply in plies
+    ]
     return {
         "players": data["players"],
         "sentence": data["sentence"],
         "board": board,
         "start": data["start"],
-        "plies": {name: [ply.get(name) for ply in plies] for name in PLY_COLUMNS},
+        "plies": columns,
         "at": [after - before for before, after in itertools.pairwise([0, *times])],
         "by": [[player, int(direction == "to")] for _, player, direction, _ in wire],
         "lines": [line for *_, line in wire],

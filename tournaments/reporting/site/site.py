@@ -26,7 +26,7 @@ from tournaments.reporting.board.drawing import Scene
 from tournaments.reporting.site.anonymizer import Anonymizer
 from tournaments.reporting.site.pages import GamePage, Pages, environment, game_body, game_html, game_loader
 from tournaments.reporting.site.replay import replay_data
-from tournaments.reporting.site.replay_page import packed_replay, replay_html
+from tournaments.reporting.site.replay_page import SharedParts, packed_replay, replay_html
 from tournaments.reporting.site.times import GameTimes, game_times
 from tournaments.reporting.site.view import View
 from tournaments.reporting.tournament_results import TournamentResults
@@ -223,17 +223,17 @@ class GameWriter:
         scenes: dict[str, Scene],
     ) -> None:
         """Write the data of games in one file, and a small page for each game."""
-        boards: dict[str, int] = {}
+        shared = SharedParts()
         bodies, replays = [], []
         for page, record in records:
             data = self._data(record, scenes)
             bodies.append(game_body(templates, page, replay_html(data, bare=True)))
-            replays.append(packed_replay(data, boards))
+            replays.append(packed_replay(data, shared))
             write_page(self.folder / page.file, game_loader(templates, page))
-        found = {"keys": [page.shown for page, _ in records], "bodies": bodies, "replays": replays}
-        text = json.dumps(found, separators=(",", ":"))
-        whole = f'{{"boards":[{",".join(boards)}],{text[1:]}'
-        packed = b64encode(zlib.compress(whole.encode(), DEFLATE_LEVEL)).decode()
+        keys = [page.shown for page, _ in records]
+        found = {**shared.to_json(), "keys": keys, "bodies": bodies, "replays": replays}
+        text = json.dumps(found, separators=(",", ":"), check_circular=False)
+        packed = b64encode(zlib.compress(text.encode(), DEFLATE_LEVEL)).decode()
         write_page(self.folder / records[0][0].data, f'kalarenaGames("{packed}");\n')
 
     def write_all(

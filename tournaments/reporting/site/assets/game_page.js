@@ -5,7 +5,7 @@
 async function kalarenaGames(packed) {
   const bytes = Uint8Array.from(atob(packed), (one) => one.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const { boards, keys, bodies, replays } = JSON.parse(await new Response(stream).text());
+  const { boards, phases, seats, keys, bodies, replays } = JSON.parse(await new Response(stream).text());
   const at = keys.indexOf(document.body.dataset.game);
   const game = replays[at], board = game.board === null ? null : boards[game.board];
   document.body.innerHTML = bodies[at];
@@ -15,6 +15,8 @@ async function kalarenaGames(packed) {
     for (const [name, column] of Object.entries(game.plies)) {
       if (column[number] !== null || name.endsWith("_us")) ply[name] = column[number];
     }
+    if (ply.phases) ply.phases = ply.phases.map((one) => phases[one]);
+    if (ply.seats !== undefined) ply.seats = seats[ply.seats];
     return ply;
   });
 
