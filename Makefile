@@ -27,7 +27,7 @@ DEMO_OUT := results/demo
 SOURCES := protocol referee sample_bots tournaments
 # Each start of a bot, of a worker and of a command would compile what it imports anew: a fifth of its time.
 unexport PYTHONDONTWRITEBYTECODE
-# Processes of tests: one on each core.  More are no quicker, since most tests compute, and some are about time.
+# Processes of tests; ``auto`` is one more than there are cores (tests/conftest.py).
 WORKERS ?= auto
 COMPILE := $(BIN)/python -m compileall -q $(SOURCES)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from referee.games.catalog import GAMES, parse_game
+from referee.sandbox.host_resources import core_count
 from tests.support.databases import (
     OF_EACH_KIND,
     depends_on_kind,
@@ -42,6 +43,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = {item for item in items if not _runs_again(item)}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Number of processes for `-n auto`: tests wait for processes of theirs for a sixth of the time."""
+    return core_count() + 1
 
 
 @pytest.hookimpl(wrapper=True)

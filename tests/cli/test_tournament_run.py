@@ -396,16 +396,16 @@ def on_terminal(
 
 
 def test_on_a_terminal(tmp_path: Path) -> None:
-    folder_with(tmp_path, 4, "bad.py")
+    folder_with(tmp_path, 2, "bad.py")
     status, shown = on_terminal(tmp_path, "tournament", "run", "cup.toml", columns=80, lines=24)
     assert status == 0
     live, _, result = shown.rpartition("\x1b[?25h")  # the cursor comes back before the result
     before, _, _ = live.partition("rank  name")
     assert "Cup: there are no openings: bots that use no chance play the same games in each" in before
-    assert " of 24 games" in live
+    assert " of 12 games" in live
     assert " elapsed" in live
     assert not re.search(r"Cup: \d+ of \d+ games", shown)  # lines for a pipe
-    assert "24 of 24 games" in result
+    assert "12 of 12 games" in result
     assert "\x1b" not in result.partition("Cup: kalah(3,2)")[2]
     table = [line for line in result.splitlines() if line.startswith("rank")]
     assert len(table) == 1

@@ -28,7 +28,7 @@ from tournaments.reporting.site.times import BotTimes, quantile
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBERS = ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height")
-NAMES = st.text(min_size=1, max_size=40).filter(lambda text: text.isprintable())
+NAMES = st.text(st.characters().filter(str.isprintable), min_size=1, max_size=40)
 
 
 def parsed(chart: str) -> ET.Element:
