@@ -143,7 +143,7 @@ def test_a_public_address_is_an_origin(tmp_path: Path, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"), [(b"port = ", "is not TOML"), (b"# \xff", "is not a text in UTF-8")]
+    ("content", "sentence"), [(b"port = ", "is not TOML"), (b"# \xff", "it is not UTF-8 text")]
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes, sentence: str) -> None:
     path = tmp_path / "server.toml"

@@ -7,7 +7,6 @@ a game.
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from referee.games.catalog import all_games
 from referee.games.spec import did_you_mean
 from referee.judge.results import CAPABILITIES
 from tournaments.bots.errors import ManifestError
+from tournaments.files.toml_file import TomlError, read_toml
 from tournaments.files.validation_errors import no_list, shown, unknown_key
 
 MANIFEST_FILE = "bot.toml"
@@ -168,14 +168,7 @@ def load_manifest(directory: Path) -> Manifest | None:
     if not os.path.isfile(path):  # noqa: PTH113 - False below an unreadable directory
         return None
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        return manifest_of(data)
-    except OSError as error:
-        raise ManifestError(f"{path}: cannot be read: {error.strerror}") from error
-    except ManifestError as error:
+        return manifest_of(read_toml(path))
+    except (TomlError, ManifestError) as error:
         lines = str(error).split("\n")
         raise ManifestError("; ".join(f"{path}: {line}" for line in lines)) from error
-    except RecursionError as error:
-        raise ManifestError(f"{path}: its brackets are too deep") from error
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise ManifestError(f"{path}: this is not TOML: {error}") from error

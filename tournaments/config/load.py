@@ -1,6 +1,5 @@
 """Tournament files: the parser of tournament.toml, with clear error messages."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from tournaments.config.tournament import (
     name_clash,
 )
 from tournaments.config.tournament_file import Openings, TournamentFile
+from tournaments.files.toml_file import TomlError, read_toml
 from tournaments.files.validation_errors import problem_lines, suggestion
 
 
@@ -34,14 +34,9 @@ class ConfigError(ValueError):
 def load_tournament(path: Path) -> Tournament:
     """Read a tournament file.  Raises ConfigError with all problems, a line each."""
     try:
-        text = path.read_text(encoding="utf-8-sig")  # editors on Windows put a byte order mark first
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"{path}: cannot be read: {reason}") from error
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: this is not TOML: {error}") from error
+        data = read_toml(path)
+    except TomlError as error:
+        raise ConfigError(f"{path}: {error}") from error
     return _build(data, path.parent, path.stem, f"{path}: ")
 
 

@@ -1,6 +1,5 @@
 """server.toml: the settings of the server's operator.  The lecturer's are on the settings page."""
 
-import tomllib
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tournaments.config.cluster_table import ServerClusterTable
+from tournaments.files.toml_file import TomlError, read_toml
 from tournaments.files.validation_errors import problem_lines
 from tournaments.server.config import MAX_PLACES
 from tournaments.server.mail.mail_table import Mailing, MailTable
@@ -128,13 +128,9 @@ def load_server_file(path: Path) -> ServerFile:
 
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ServerFileError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ServerFileError(f"{path} is not a text in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ServerFileError(f"{path} is not TOML: {error}") from error
+        values = read_toml(path)
+    except TomlError as error:
+        raise ServerFileError(f"{path}: {error}") from error
     try:
         return ServerFile.model_validate(values)
     except ValidationError as error:

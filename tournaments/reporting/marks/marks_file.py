@@ -1,12 +1,12 @@
 """Rules file of a mark sheet, marks.toml: its tables and keys, and their errors."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from tournaments.files.toml_file import TomlError, parse_toml, read_toml
 from tournaments.files.validation_errors import problem_line
 from tournaments.reporting.marks.adjustments import Adjustments, Override, Penalty
 from tournaments.reporting.marks.marking import DEFAULT_STEP, Scheme
@@ -82,12 +82,9 @@ def load_marks(path: Path) -> tuple[MarksFile, People | None]:
     used otherwise are left to ``plan_marks``.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows puts a byte order mark first
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise MarksError(f"{path}: cannot be read: {reason}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise MarksError(f"{path}: this is not TOML: {error}") from error
+        data = read_toml(path)
+    except TomlError as error:
+        raise MarksError(f"{path}: {error}") from error
     file: MarksFile | None = None
     problems = []
     try:
@@ -111,9 +108,9 @@ def read_marks(text: str) -> tuple[MarksFile, People | None]:
     Raises MarksError with all errors in it, a line each.
     """
     try:
-        data = tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
-        raise MarksError(f"this is not TOML: {error}") from error
+        data = parse_toml(text)
+    except TomlError as error:
+        raise MarksError(str(error)) from error
     problems = []
     if "students_file" in data:
         problems.append("students_file: there is no such file here: leave it out")
