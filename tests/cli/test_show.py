@@ -42,6 +42,11 @@ def test_all_games_are_listed_by_number(out: Path) -> None:
     assert lines[5].startswith("6  r001-3v2  loud (South) lost: ")
 
 
+def test_the_games_of_a_bot_keep_their_numbers(out: Path) -> None:
+    lines = show(out).splitlines()
+    assert show(out, "--bot", "loud").splitlines() == [lines[number] for number in (1, 3, 4, 5)]
+
+
 def test_a_game_has_its_verdict_moves_standard_error_and_files(out: Path) -> None:
     text = show(out, "r001-1v2")
     head, verdict, aside, *_ = text.splitlines()
@@ -89,6 +94,8 @@ def test_the_conversation_the_record_and_standard_error(out: Path, tmp_path: Pat
         ("r0", "6 games have keys that begin with 'r0': r001-1v2, r001-1v3, r001-2v1, ...; give more"),
         ("1 --stderr loud", "'loud' did not play r001-1v2; there are first_legal, greedy"),
         ("1 --wire --json", "--wire, --stderr and --json exclude one another"),
+        ("--bot laud", "there is no bot 'laud' here; did you mean 'loud'?"),
+        ("1 --bot loud", "--bot lists games: leave KEY out"),
         ("--json", "--wire, --stderr and --json are of one game: give its KEY"),
     ],
 )
