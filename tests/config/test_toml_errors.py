@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tournaments.bots.manifest import MANIFEST_FILE, ManifestError, load_manifest
+from tournaments.bots.errors import ManifestError
+from tournaments.bots.manifest import MANIFEST_FILE, load_manifest
 from tournaments.config.load import ConfigError, load_tournament
 from tournaments.reporting.marks.marks_file import MarksError, load_marks
 from tournaments.web.server_config import ServerFileError, load_server_file

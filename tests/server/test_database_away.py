@@ -3,10 +3,14 @@
 import json
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx2
 import pytest
+import trio
 from sqlalchemy import URL
 
 from tests.server.served_course import sign_in
@@ -17,8 +21,10 @@ from tests.support.databases import address
 from tests.support.postgresql import PostgreSQLServer
 from tournaments.course.course import Course
 from tournaments.course.model import Role
+from tournaments.database.base import StoreError
 from tournaments.database.location import Database
 from tournaments.web.server_config import SERVER_FILE
+from tournaments.web.server_main import forget_old
 
 LIMIT_S = 60.0
 SENTENCE = "The database of this server cannot be used just now"
@@ -94,3 +100,25 @@ def test_doctor_looks_at_a_data_directory(tmp_path: Path) -> None:
         "is no directory" in one_object(invoke("doctor", "--json", "--data", str(missing)).output)["database"]
     )
     assert not missing.exists()
+
+
+async def test_old_data_that_cannot_be_removed_just_now_is_a_sentence_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked = []
+
+    def away(now: datetime) -> None:
+        asked.append(now)
+        if len(asked) == 3:
+            trio.from_thread.run_sync(nursery.cancel_scope.cancel)
+        raise StoreError("kalarena: the database system is shutting down")
+
+    old = SimpleNamespace(purge=away)
+    course: Any = SimpleNamespace(sessions=old, links=old, outbox=old)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(forget_old, course)
+    assert len(asked) == 3
+    for record in caplog.records:
+        assert record.getMessage().endswith("forgotten: kalarena: the database system is shutting down")
+        assert record.exc_info is None
+    assert len(caplog.records) == 3

@@ -108,7 +108,7 @@ class Host:
                         page = MetricsPage(service.metrics)
                         await requests.start(server.serve, page, self.metrics, site.closing)
                         LOG.info("metrics are at %s%s", server.url_of(self.metrics), METRICS_PATH)
-                    nursery.start_soon(_purge, self.course)
+                    nursery.start_soon(forget_old, self.course)
                     nursery.start_soon(_reap_orphans)
                     ready(await self._ready(service))
                     if self.lock is not None:
@@ -240,11 +240,14 @@ async def _reap_orphans() -> None:
             reap_orphans()
 
 
-async def _purge(course: Course) -> None:
+async def forget_old(course: Course) -> None:
+    """Remove sessions, links and mails that are too old, every PURGE_S; an error waits for the next time."""
     while True:
         for forget in (course.sessions.purge, course.links.purge, course.outbox.purge):
             try:
                 await in_thread(forget, utc_now())
+            except StoreError as error:  # a database that is away comes back, and is reported by others, too
+                LOG.error("what is too old could not be forgotten: %s", error)
             except Exception:
                 LOG.exception("what is too old could not be forgotten")
         await trio.sleep(PURGE_S)
