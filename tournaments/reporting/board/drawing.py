@@ -75,7 +75,7 @@ def _captions_of_turn(seats: tuple[str, str], mover: Side, may_swap: bool) -> tu
     """Return the captions before a move: the same few in all games of a report."""
     note = "to move, or swap" if may_swap else "to move"
     first, second = (
-        Caption(seats[side], player, note if side is mover else "", side is mover)
+        Caption(seats[side], player, note if side == mover else "", side == mover)
         for side, player in _PLAYERS
     )
     return first, second
