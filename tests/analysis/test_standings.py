@@ -1,6 +1,7 @@
 """Standings by hand: points, ranks, forfeits, and the summaries from which tables are made."""
 
 from collections.abc import Sequence
+from math import inf
 
 import pytest
 
@@ -8,7 +9,7 @@ from referee.judge.record_rows import MoveRecord
 from referee.judge.results import MatchResult, Reason
 from tests.analysis.games import games_of
 from tests.support.builders import make_record, make_summary
-from tournaments.analysis.standing import Standing
+from tournaments.analysis.standing import Estimate, Standing
 from tournaments.analysis.standings import Tally
 from tournaments.analysis.tie_breaks import PRESETS
 from tournaments.results.game_summary import GameSummary, fingerprint, line_of
@@ -30,6 +31,11 @@ def test_before_the_first_game(ranking: str) -> None:
     table = standings(["cid", "ann"], [], ranking)
     assert lines(table) == [(1, "ann", 0, 0, 0, 0, 0), (1, "cid", 0, 0, 0, 0, 0)]
     assert [(line.mean_move_ms, line.games) for line in table] == [(None, 0), (None, 0)]
+
+
+@pytest.mark.parametrize(("low", "high", "has"), [(1, 9, True), (-inf, 9, False), (1, inf, False)])
+def test_an_interval_has_two_finite_ends(low: float, high: float, has: bool) -> None:
+    assert Estimate(5.0, low, high).has_interval is has
 
 
 def test_points_by_hand() -> None:

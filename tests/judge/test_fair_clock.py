@@ -216,6 +216,16 @@ def test_a_starved_bot_that_used_its_time_loses_by_that() -> None:
     assert judged.verdict == (1, Reason.TIMEOUT)
 
 
+def test_starving_is_measured_by_the_turn_and_not_by_the_game() -> None:
+    judged = Judged(FAIR, is_confined=True)
+    for at in (15.0, 30.0):
+        reply(judged, at, 100_000, 14_500_000, 0)
+    judged.tell(TimePassed(50.5, ("", ""), Usage(100_000, 20_000_000, 0), "queued", off_turn=SPUN))
+    judged.tell(TimePassed(51.75, ("", ""), WAITED, "queued", off_turn=SPUN))
+    assert judged.verdict == (0, Reason.CPU)
+    assert "in 21.750 s Ada, which was to move," in judged.result.detail
+
+
 @pytest.mark.parametrize("awaited", [0, 1])
 def test_a_bot_that_starves_the_start_of_its_opponent_loses(awaited: int) -> None:
     control = TimeControl(move_s=1.0, start_s=2.0)

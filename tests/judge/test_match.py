@@ -18,9 +18,11 @@ from referee.judge.events import (
     NotStarted,
     OutputBlocked,
     OutputClosed,
+    Send,
+    Sent,
     StartRead,
 )
-from referee.judge.match import MAX_QUEUED_LINES, PRECEDENCE
+from referee.judge.match import MAX_QUEUED_LINES, PRECEDENCE, carry_out
 from referee.judge.results import Reason
 from tests.support.judging import Judged
 
@@ -118,6 +120,19 @@ def test_a_line_before_start_was_read_shows_that_the_bot_is_alive() -> None:
     assert judged.said == (["START;South"], ["START;North"])
     judged.line(0, "MOVE;1", at=2.0)
     assert [(move.player, move.move) for move in judged.match.moves] == [(0, "1"), (1, "1")]
+
+
+def test_lines_after_the_end_are_not_sent() -> None:
+    judged = Judged()
+    sent: list[str] = []
+
+    def write(send: Send) -> Event | None:
+        sent.append(send.line)
+        return BotExited(send.player, 0.5, 1, "", "") if len(sent) == 1 else Sent(send.player, 0.5, send.line)
+
+    carry_out(judged.match, judged.match.handle(LineReceived(0, 0.25, "MOVE;2")), write)
+    assert judged.verdict == (1, Reason.EXIT)
+    assert [line.partition(";")[0] for line in sent] == ["CHANGE", "END"]
 
 
 def test_events_after_the_end_are_ignored() -> None:
