@@ -159,7 +159,7 @@ def test_it_ends_in_time_while_a_thread_waits_for_the_database(tmp_path: Path) -
             "there is no address 'no.such.host.invalid': choose another with --host",
         ),
         (("--host", "192.0.2.1"), "192.0.2.1 is no address of this machine"),
-        (("--config", "missing.toml"), "missing.toml cannot be read: No such file or directory"),
+        (("--config", "missing.toml"), "missing.toml: cannot be read: No such file or directory"),
         (("--data", "/dev/null/data"), "/dev/null/data cannot be made: Not a directory"),
     ],
 )
