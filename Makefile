@@ -52,6 +52,7 @@ $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt referee/vers
 	@echo "installing Kalarena and what its tests need into $(VENV) ..."
 	@$(PIP) install -c constraints.txt -e '.[test,lint]'
 	@$(COMPILE)
+	@$(PYTEST) --collect-only -qq >/dev/null  # compiles the tests once, which each of their processes would do
 	@touch $@ $(VENV)/installed
 
 install: $(VENV)/installed

@@ -303,8 +303,8 @@ def test_without_permissions_memory_is_the_sum_and_reading_is_not_seen(
     monkeypatch.setattr(procfs.Process, "own_share_kib", refuse)
     monkeypatch.setattr(procfs.Process, "reads_stdin", refuse)
     with started("children(1, lambda: time.sleep(600)); say(); sys.stdin.readline(); say(); spin()") as bot:
+        until_doing(bot.tree, "")  # the new process copies pages until it sleeps
         assert bot.tree.memory_bytes(0) == bot.tree.memory_bytes(1 << 40) > 0
-        until_doing(bot.tree, "")
         bot.send()
         bot.receive()
         until_doing(bot.tree, "running")

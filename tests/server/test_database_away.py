@@ -110,13 +110,13 @@ async def test_old_data_that_cannot_be_removed_just_now_is_a_sentence_in_the_log
     def away(now: datetime) -> None:
         asked.append(now)
         if len(asked) == 3:
-            trio.from_thread.run_sync(nursery.cancel_scope.cancel)
+            trio.from_thread.run_sync(scope.cancel)
         raise StoreError("kalarena: the database system is shutting down")
 
     old = SimpleNamespace(purge=away)
     course: Any = SimpleNamespace(sessions=old, links=old, outbox=old)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(forget_old, course)
+    with trio.CancelScope() as scope:
+        await forget_old(course)
     assert len(asked) == 3
     for record in caplog.records:
         assert record.getMessage().endswith("forgotten: kalarena: the database system is shutting down")
