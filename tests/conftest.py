@@ -1,5 +1,6 @@
 """Settings of all tests, and what many of them need."""
 
+import os
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -47,8 +48,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Number of processes for `-n auto`: tests wait for processes of theirs for a sixth of the time."""
-    return core_count() + 1
+    """Return the number of processes for `-n auto`: tests wait for child processes a sixth of their time."""
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", core_count() + 1))
 
 
 @pytest.hookimpl(wrapper=True)

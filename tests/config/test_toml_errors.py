@@ -21,8 +21,14 @@ CONTENTS = {
     "Latin-1": ('name = "Größe"'.encode("latin-1"), "cannot be read: it is not UTF-8 text"),
     "no value": (b"name = ", "this is not TOML: Invalid value (at end of document)"),
     "deep": (b"name = " + b"[" * 100_000, "its brackets are too deep"),
-    "long number": (b"name = " + b"9" * 5000, "this is not TOML: Exceeds the limit"),
+    "long number": (b"name = " + b"9" * 5000, "a number has too many digits"),
 }
+VALUES = {
+    "deep": b"{" + b".".join([b"a"] * 2000) + b" = 1}",
+    "long": b"0x" + b"f" * 4000,
+    "long in a list": b"[[0x" + b"f" * 4000 + b"]]",
+}
+"""Values that ``repr`` cannot show."""
 
 
 @pytest.mark.parametrize("content", CONTENTS)
@@ -36,6 +42,21 @@ def test_the_error_has_the_path_and_the_reason(tmp_path: Path, reader: str, cont
         read(path)
     assert str(raised.value).startswith(f"{path}: {reason}")
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["name", "authors", "bots", "command", "points", "port", "data"])
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_value_that_cannot_be_shown_is_named_by_its_key(
+    tmp_path: Path, reader: str, value: str, key: str
+) -> None:
+    name, read, error = READERS[reader]
+    path = tmp_path / name
+    path.write_bytes(key.encode() + b" = " + VALUES[value] + b"\n")
+    with pytest.raises(error) as raised:
+        read(path)
+    assert key in str(raised.value)
+    assert "Exceeds the limit" not in str(raised.value)
 
 
 @pytest.mark.parametrize("reader", READERS)

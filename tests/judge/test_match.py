@@ -122,6 +122,14 @@ def test_a_line_before_start_was_read_shows_that_the_bot_is_alive() -> None:
     assert [(move.player, move.move) for move in judged.match.moves] == [(0, "1"), (1, "1")]
 
 
+def test_a_bot_that_wrote_before_its_start_was_sent_is_alive_as_soon_as_it_is_sent() -> None:
+    judged = Judged(asleep=(0, 1))
+    judged.line(0, "MOVE;1", at=0.5)
+    judged.tell(StartRead(1, 1.0))
+    assert [(send.player, send.line) for send in judged.order[:2]] == [(1, "START;North"), (0, "START;South")]
+    assert [(move.player, move.move) for move in judged.match.moves] == [(0, "1")]
+
+
 def test_lines_after_the_end_are_not_sent() -> None:
     judged = Judged()
     sent: list[str] = []

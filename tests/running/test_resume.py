@@ -51,7 +51,7 @@ def table(out: Path, form: str) -> str:
 def start_and_wait_for_games(path: Path, out: Path) -> subprocess.Popen[str]:
     """Start a run; return it when it has reported another tenth of the games."""
     runner = subprocess.Popen(
-        [KALARENA, "tournament", "run", str(path), "--out", str(out)],
+        [KALARENA, "tournament", "run", str(path), "--out", str(out), "--concurrency", "2"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -24,7 +24,7 @@ from tournaments.course.model import Role
 from tournaments.database.base import StoreError
 from tournaments.database.location import Database
 from tournaments.web.server_config import SERVER_FILE
-from tournaments.web.server_main import forget_old
+from tournaments.web.server_main import delete_expired
 
 LIMIT_S = 60.0
 SENTENCE = "The database of this server cannot be used just now"
@@ -105,20 +105,20 @@ def test_doctor_looks_at_a_data_directory(tmp_path: Path) -> None:
 async def test_old_data_that_cannot_be_removed_just_now_is_a_sentence_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    asked = []
+    calls = []
 
-    def away(now: datetime) -> None:
-        asked.append(now)
-        if len(asked) == 3:
+    def fail(now: datetime) -> None:
+        calls.append(now)
+        if len(calls) == 3:
             trio.from_thread.run_sync(scope.cancel)
         raise StoreError("kalarena: the database system is shutting down")
 
-    old = SimpleNamespace(purge=away)
-    course: Any = SimpleNamespace(sessions=old, links=old, outbox=old)
+    table = SimpleNamespace(purge=fail)
+    course: Any = SimpleNamespace(sessions=table, links=table, outbox=table)
     with trio.CancelScope() as scope:
-        await forget_old(course)
-    assert len(asked) == 3
+        await delete_expired(course)
+    assert len(calls) == 3
     for record in caplog.records:
-        assert record.getMessage().endswith("forgotten: kalarena: the database system is shutting down")
-        assert record.exc_info is None
+        assert record.getMessage().endswith("deleted: kalarena: the database system is shutting down")
+        assert not record.exc_info
     assert len(caplog.records) == 3

@@ -116,5 +116,8 @@ def no_list(value: Any) -> str:
 
 def shown(value: Any, limit: int = 60) -> str:
     """Return the text of a value from the file, cut if it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # of tables in tables by a long dotted key; of a hexadecimal number
+        return "a value that is too deep or has too many digits"
     return text if len(text) <= limit else text[:limit] + "..."

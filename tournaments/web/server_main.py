@@ -108,7 +108,7 @@ class Host:
                         page = MetricsPage(service.metrics)
                         await requests.start(server.serve, page, self.metrics, site.closing)
                         LOG.info("metrics are at %s%s", server.url_of(self.metrics), METRICS_PATH)
-                    nursery.start_soon(forget_old, self.course)
+                    nursery.start_soon(delete_expired, self.course)
                     nursery.start_soon(_reap_orphans)
                     ready(await self._ready(service))
                     if self.lock is not None:
@@ -240,14 +240,15 @@ async def _reap_orphans() -> None:
             reap_orphans()
 
 
-async def forget_old(course: Course) -> None:
-    """Remove sessions, links and mails that are too old, every PURGE_S; an error waits for the next time."""
+async def delete_expired(course: Course) -> None:
+    """Delete expired sessions, expired links and old mails every PURGE_S; an error ends one round only."""
+    message = "old sessions, links or mails could not be deleted: %s"
     while True:
-        for forget in (course.sessions.purge, course.links.purge, course.outbox.purge):
+        for purge in (course.sessions.purge, course.links.purge, course.outbox.purge):
             try:
-                await in_thread(forget, utc_now())
-            except StoreError as error:  # a database that is away comes back, and is reported by others, too
-                LOG.error("what is too old could not be forgotten: %s", error)
-            except Exception:
-                LOG.exception("what is too old could not be forgotten")
+                await in_thread(purge, utc_now())
+            except StoreError as error:  # a database that is away is no fault of this program
+                LOG.error(message, error, exc_info=isinstance(error.__cause__, ValueError | TypeError))
+            except Exception as error:
+                LOG.exception(message, error)
         await trio.sleep(PURGE_S)

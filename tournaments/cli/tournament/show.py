@@ -24,28 +24,28 @@ from tournaments.results.game_summary import GameSummary
 @click.command("show")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("key", metavar="[KEY]", required=False)
-@click.option("--bot", "player", metavar="BOT", help="List the games of this bot only.")
+@click.option("--bot", metavar="BOT", help="List the games of this bot only.")
 @click.option("--wire", is_flag=True, help="Print the conversation, with times.")
-@click.option("--stderr", "bot", metavar="BOT", help="Print all that was kept of a bot's standard error.")
+@click.option("--stderr", "stderr_of", metavar="BOT", help="Print what was kept of a bot's standard error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole record, as `kalarena play --json`.")
 def command(
-    directory: Path, key: str | None, player: str | None, wire: bool, bot: str | None, as_json: bool
+    directory: Path, key: str | None, bot: str | None, wire: bool, stderr_of: str | None, as_json: bool
 ) -> None:
     """List the games in DIR, or print one: its verdict, times, moves, standard error, and files.
 
     KEY is a game's key, the beginning of one, or the game's number in the list.
     """
-    if wire + (bot is not None) + as_json > 1:
+    if wire + (stderr_of is not None) + as_json > 1:
         raise Usage("--wire, --stderr and --json exclude one another")
-    if key is None and (wire or bot is not None or as_json):
+    if key is None and (wire or stderr_of is not None or as_json):
         raise Usage("--wire, --stderr and --json are of one game: give its KEY")
-    if key is not None and player is not None:
+    if key is not None and bot is not None:
         raise Usage("--bot lists games: leave KEY out")
     with open_results(directory) as (store, results):
-        if player is not None and player not in results.bots:
-            raise Usage(f"there is no bot {player!r} here{suggestion(player, results.bots)}")
+        if bot is not None and bot not in results.bots:
+            raise Usage(f"there is no bot {bot!r} here{suggestion(bot, results.bots)}")
         if key is None:
-            click.echo("".join(f"{line}\n" for line in _listed(results, player)), nl=False)
+            click.echo("".join(f"{line}\n" for line in _listed(results, bot)), nl=False)
             return
         game = find_game(results, key)
         record = store.record(game.key)
@@ -53,20 +53,20 @@ def command(
             click.echo(json_text(record.to_json()))
         elif wire:
             click.echo(wire_text(record), nl=False)
-        elif bot is not None:
-            _print_stderr(record, bot)
+        elif stderr_of is not None:
+            _print_stderr(record, stderr_of)
         else:
             for line in _described(directory, results, game, record):
                 click.echo(line)
 
 
-def _listed(results: TournamentResults, player: str | None) -> Iterator[str]:
-    """Yield a line for each game that was ever played, or for those of a player."""
+def _listed(results: TournamentResults, bot: str | None) -> Iterator[str]:
+    """Yield a line for each game that was ever played, or for each game of ``bot``."""
     games = results.kept
     counted = {game.key for game in results.games}
     number_width, key_width = len(str(len(games))), max((len(game.key) for game in games), default=0)
     for number, game in enumerate(games, 1):
-        if player is not None and player not in (game.first, game.second):
+        if bot is not None and bot not in (game.first, game.second):
             continue
         aside = "" if game.key in counted else "  (does not count)"
         yield f"{number:>{number_width}}  {game.key:{key_width}}  {visible(game.detail)}{aside}"

@@ -63,10 +63,10 @@ def captions(game: Game[Any, Any], state: Any) -> tuple[Caption, Caption]:
         return _captions_of_turn((seats[0], seats[1]), game.to_move(state), may_swap)
     found = []
     for side, player in _PLAYERS:
-        note = "draw" if outcome.winner is None else "won" if side is outcome.winner else "lost"
+        note = "draw" if outcome.winner is None else "won" if side == outcome.winner else "lost"
         if not outcome.detail:  # else something beside the score ended the game
             note += f" {outcome.score[side]}:{outcome.score[side.other]}"
-        found.append(Caption(seats[side], player, note, side is outcome.winner))
+        found.append(Caption(seats[side], player, note, side == outcome.winner))
     return found[0], found[1]
 
 
@@ -131,7 +131,10 @@ Content = int | str | None
 
 
 NOWHERE = -1
-"""Origin of a thing from outside the scene, and target of one that leaves it."""
+"""Origin of a thing from outside the scene, and target of one that leaves it.
+
+A number takes less room in a report than ``null``.  It is a valid index of a list: compare before indexing.
+"""
 
 
 class Transfer(NamedTuple):

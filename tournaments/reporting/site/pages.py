@@ -11,6 +11,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from referee.judge.verdict_text import visible
+from referee.version import VERSION
 from tournaments.analysis.ratings.ratings import Interval
 from tournaments.analysis.standing import Standing
 from tournaments.reporting.site import words
@@ -388,9 +389,12 @@ def game_body(made: Environment, page: GamePage, replay: str) -> str:
     return made.get_template("game_body.html").render(page=page, replay=Markup(replay))
 
 
-def game_loader(made: Environment, page: GamePage) -> str:
-    """Return a small page that shows a game of a file with the data of many."""
-    return made.get_template("game_loader.html").render(page=page)
+def game_loader(made: Environment, page: GamePage, digest: str) -> str:
+    """Return a small page that shows a game of a file with the data of many.
+
+    ``digest`` is that of the file: a browser that has an earlier report in its cache reads the new data.
+    """
+    return made.get_template("game_loader.html").render(page=page, digest=digest, version=VERSION)
 
 
 def ruling_text(entry: Entry) -> str:

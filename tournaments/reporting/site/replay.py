@@ -32,8 +32,9 @@ Seats = tuple[tuple[str, str, int], ...]
 
 
 @lru_cache
-def _seats(both: tuple[Caption, Caption]) -> Seats:
-    return tuple((seat, note, int(leads)) for seat, _, note, leads in both)
+def _seats(pair: tuple[Caption, Caption]) -> Seats:
+    """Return the seats of two captions, which recur in all games."""
+    return tuple((seat, note, int(leads)) for seat, _, note, leads in pair)
 
 
 class ReplayBoard:
@@ -107,8 +108,8 @@ class ReplayBoard:
         """Return the board's data of a ply; no keys for a ply that could not be replayed.
 
         ``changes``: index and content of each changed cell, one after the other; ``phases`` of transfers as
-        [origin, target, what], from which a page can find the changes, too; ``seats``: for each player
-        [seat, note, leads]; ``tallies``.
+        [origin, target, what], with -1 for outside, from which a page can find the changes, too; ``seats``:
+        for each player [seat, note, leads]; ``tallies``.
         """
         if self._game is None or not 0 <= ply < len(self._positions):
             return {}
@@ -145,7 +146,9 @@ def replay_data(
     rename: Mapping[str, str] | None = None,
     scenes: dict[str, Scene] | None = None,
 ) -> dict[str, Any]:
-    """Return the data of a game's page: plain values for JSON, all texts on one line and printable.
+    """Return the data of a game's page: values that ``json.dumps`` accepts, with tuples for lists.
+
+    All texts are on one line and printable.
 
     ``public`` leaves out the data that ``gamefiles.public_view`` leaves out: standard error, the note, our
     host, paths, commands and facts.  The standard error of the players in ``own`` stays, and so does the note

@@ -22,7 +22,7 @@ EMBEDDED = ("board", "players", "start", "plies", "sentence")
 PLY_COLUMNS = (
     "player", "move", "charged_us", "wall_us", "cpu_us", "wire", "fault", "tallies",
 )  # fmt: skip
-"""Keys of plies, see ``replay_data``, that packed data have as they are; null for a ply that lacks one."""
+"""Keys of plies (see ``replay_data``) that packed data copy unchanged.  A ply without the key has null."""
 SPEEDS = ("0.5", "1", "2", "4")
 _STYLES = re.compile(r"<style>[^<]*</style>| style=\"[^\"]*\"")
 """Styles of a picture for programs that show it alone.  A page has them from assets/pictures.css: a server's
@@ -73,7 +73,7 @@ def replay_html(data: Data, below_header: str = "", *, bare: bool = False) -> st
     )
 
 
-class SharedParts:
+class SharedPlyData:
     """Data that occur in many plies and games of one file, with their numbers.
 
     Sowing moves are made of the same few hundred phases.
@@ -83,7 +83,9 @@ class SharedParts:
         self.boards: dict[str, int] = {}
         """Boards as JSON."""
         self.phases: dict[tuple[Transfer, ...], int] = {}
+        """Phases of moves."""
         self.seats: dict[Seats, int] = {}
+        """Captions of both players."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the data in the order of their numbers."""
@@ -94,7 +96,7 @@ class SharedParts:
         }
 
 
-def packed_replay(data: Data, shared: SharedParts) -> dict[str, Any]:
+def packed_replay(data: Data, shared: SharedPlyData) -> dict[str, Any]:
     """Return the data that a bare page lacks, in few bytes, for assets/game_page.js.
 
     Boards, phases and seats are replaced by their numbers in ``shared``, to which new ones are added.

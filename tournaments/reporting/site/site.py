@@ -26,7 +26,7 @@ from tournaments.reporting.board.drawing import Scene
 from tournaments.reporting.site.anonymizer import Anonymizer
 from tournaments.reporting.site.pages import GamePage, Pages, environment, game_body, game_html, game_loader
 from tournaments.reporting.site.replay import replay_data
-from tournaments.reporting.site.replay_page import SharedParts, packed_replay, replay_html
+from tournaments.reporting.site.replay_page import SharedPlyData, packed_replay, replay_html
 from tournaments.reporting.site.times import GameTimes, game_times
 from tournaments.reporting.site.view import View
 from tournaments.reporting.tournament_results import TournamentResults
@@ -223,18 +223,19 @@ class GameWriter:
         scenes: dict[str, Scene],
     ) -> None:
         """Write the data of games in one file, and a small page for each game."""
-        shared = SharedParts()
+        shared = SharedPlyData()
         bodies, replays = [], []
         for page, record in records:
             data = self._data(record, scenes)
             bodies.append(game_body(templates, page, replay_html(data, bare=True)))
             replays.append(packed_replay(data, shared))
-            write_page(self.folder / page.file, game_loader(templates, page))
         keys = [page.shown for page, _ in records]
         found = {**shared.to_json(), "keys": keys, "bodies": bodies, "replays": replays}
         text = json.dumps(found, separators=(",", ":"), check_circular=False)
-        packed = b64encode(zlib.compress(text.encode(), DEFLATE_LEVEL)).decode()
-        write_page(self.folder / records[0][0].data, f'kalarenaGames("{packed}");\n')
+        packed = zlib.compress(text.encode(), DEFLATE_LEVEL)
+        write_page(self.folder / records[0][0].data, f'kalarenaGames("{b64encode(packed).decode()}");\n')
+        for page, _ in records:
+            write_page(self.folder / page.file, game_loader(templates, page, f"{zlib.crc32(packed):08x}"))
 
     def write_all(
         self, pages: Sequence[GamePage], on_progress: Callable[[int], None], most_processes: int | None = None
