@@ -18,6 +18,8 @@ from referee.sandbox.cgroup import CgroupError, delegated_group, missing_control
 
 PROBE_LIMIT_S = 20.0
 """Seconds to wait for a sandbox, which starts within 20 ms; games are not possible on a slower host."""
+TRIES = 3
+"""Maximum number of probes of a sandbox: one that was killed, as on a host without memory, shows nothing."""
 OLDEST_BWRAP = (0, 8)
 """The first version of bubblewrap with --disable-userns."""
 REQUIRED, AUTO, OFF = "required", "auto", "off"
@@ -234,7 +236,10 @@ def _version(bwrap: str) -> tuple[int, ...]:
 
 def _try(sandbox: Sandbox) -> str | None:
     """Run an empty program as a bot would be run; return the error, or None."""
-    done = run_as_bot(sandbox, (shutil.which("true") or "/bin/true",))
+    for _ in range(TRIES):
+        done = run_as_bot(sandbox, (shutil.which("true") or "/bin/true",))
+        if not done.was_killed:
+            break
     if done.status == 0:
         return None
     lines = done.errors.strip().splitlines()
@@ -251,6 +256,11 @@ class Run:
     errors: str
     seconds: float
     """Wall time of the program and all that confines it."""
+
+    @property
+    def was_killed(self) -> bool:
+        """True if a signal ended the program, or the program that confined it."""
+        return self.status < -1 or self.status > 128  # shells and bubblewrap add 128 to a signal's number
 
 
 def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...] = ()) -> Run:

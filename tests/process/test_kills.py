@@ -173,6 +173,21 @@ def named(*words: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+def test_a_process_that_has_its_mark_late_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, a forked child can wait for a processor before it executes its program."""
+    now_s, killed = [0.0], []
+    monkeypatch.setattr(reaper.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(reaper.time, "sleep", lambda seconds: now_s.append(now_s.pop() + seconds))
+    late_at_s = [0.0, 0.1, 0.35]  # each within 0.3 s of the one before
+    monkeypatch.setattr(
+        reaper, "_marked_processes", lambda _mark: [1] if late_at_s and now_s[0] >= late_at_s[0] else []
+    )
+    monkeypatch.setattr(reaper, "_kill", lambda *_: killed.append(late_at_s.pop(0)))
+    reaper.kill_marked("a-mark")
+    assert killed == [0.0, 0.1, 0.35]
+    assert now_s[0] < 1.0
+
+
 def test_only_processes_with_the_mark_are_ended() -> None:
     with named("a-mark") as one, named("a-mark-2") as other, named("python", "-Xa-mark") as third:
         reaper.kill_marked("a-mark")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,6 +28,8 @@ class Host:
         self.user = 1000
         self.version: tuple[int, ...] = (0, 8, 0)
         self.refusal = ""
+        self.kills: list[int] = []
+        """Exit statuses of the next probes, which are killed."""
         self.names_refusal = ""
         """Error message of bubblewrap if it is to set a host name."""
         self.files: dict[str, str] = {}
@@ -47,6 +50,8 @@ class Host:
         return f"/usr/bin/{name}" if name in self.programs else None
 
     def _run(self, sandbox: Sandbox, *_: Any) -> Run:
+        if self.kills:
+            return Run(self.kills.pop(), "", "", 0.01)
         refusal = self.refusal or (self.names_refusal if sandbox.tools.host_name else "")
         return Run(1, "", refusal, 0.01) if refusal else Run(0, "", "", 0.01)
 
@@ -223,6 +228,16 @@ def test_the_host_name_alone_is_refused(host: Host) -> None:
     host.names_refusal = ""
     tools = host.probe().sandbox.tools
     assert tools.host_name == "bot"
+
+
+@pytest.mark.parametrize("status", [-signal.SIGKILL, 128 + signal.SIGKILL])
+def test_a_probe_that_was_killed_is_tried_again(host: Host, status: int) -> None:
+    host.kills = [status, status]
+    assert host.probe().sandbox.tier is Tier.BUBBLEWRAP
+    host.kills = [status] * 3
+    found = host.probe()
+    assert found.sandbox.tier is Tier.WEAK
+    assert f"exit status {status}" in found.why_not_better
 
 
 def test_settings_for_users_are_not_for_root(host: Host) -> None:
