@@ -5,7 +5,7 @@
 #   make test-all  run all tests, tier by tier (docs/contributing.md): test, test-slow, test-load, test-postgresql
 #   make test-vm  test in an emulated machine (tens of minutes); a part of test-all with KALARENA_REQUIRE_VM=1
 #   make test-image  test the container image with rootless Podman (4 to 12 minutes); not a part of test-all
-#   make test-lowest  test with the lowest versions of all dependencies (two minutes)
+#   make test-lowest  test with the lowest versions of all dependencies (two minutes); not a part of test-all
 #   make test-newest  test with the newest versions of all dependencies, as of today; not a part of test-all
 #   make lint    formatting, style, types
 #   make docs    build the documentation into build/docs
@@ -70,6 +70,9 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 test: $(VENV)/installed-dev
 	$(PYTEST) $(PARALLEL)
 
+# These tests wait for child processes longer than the quick ones do.
+test-slow: export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell expr $$(nproc) + 2)
+
 test-slow: $(VENV)/installed-dev
 	$(PYTEST) $(PARALLEL) -m "slow or attack or kill or fuzz or toolchain or browser or cluster"
 
@@ -112,7 +115,6 @@ test-all: test
 	$(MAKE) test-slow
 	$(MAKE) test-load
 	$(MAKE) test-postgresql
-	$(MAKE) test-lowest
 	$(if $(KALARENA_REQUIRE_VM),$(MAKE) test-vm)
 
 # flake8 is there for what Trio's tasks may do wrong, and takes long: it reads the files that have such.

@@ -112,6 +112,7 @@ def install(wheel: Path, venv: Path) -> None:
         "--quiet",
         "--disable-pip-version-check",
         "install",
+        "--no-compile",  # most modules of the packages are never imported here
     ]
     constraints: list[str | Path] = ["-c", REPOSITORY_ROOT / "constraints.txt"]
     run([*pip, *constraints, f"kalarena[strong,xlsx] @ {wheel.as_uri()}"], wheel.parent, INSTALL_LIMIT_S)
