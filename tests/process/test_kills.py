@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -176,8 +177,10 @@ def named(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 def test_a_process_that_has_its_mark_late_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine, a forked child can wait for a processor before it executes its program."""
     now_s, killed = [0.0], []
-    monkeypatch.setattr(reaper.time, "monotonic", lambda: now_s[0])
-    monkeypatch.setattr(reaper.time, "sleep", lambda seconds: now_s.append(now_s.pop() + seconds))
+    clock = SimpleNamespace(
+        monotonic=lambda: now_s[0], sleep=lambda seconds: now_s.append(now_s.pop() + seconds)
+    )
+    monkeypatch.setattr(reaper, "time", clock)
     late_at_s = [0.0, 0.1, 0.35]  # each within 0.3 s of the one before
     monkeypatch.setattr(
         reaper, "_marked_processes", lambda _mark: [1] if late_at_s and now_s[0] >= late_at_s[0] else []
