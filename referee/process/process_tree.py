@@ -238,6 +238,16 @@ class ProcessTree:
             return False
         return ready > used_ns / max(1, passed_ns) + 0.5
 
+    def is_exiting(self) -> bool:
+        """Return True if all members have ended or are about to, and run no code of their own any more.
+
+        On a busy host, the kernel can take a second to end a process: it waits for locks of other processes.
+        """
+        try:
+            return self._available and all(member.ended or member.is_exiting for member in self._settled())
+        except (OSError, ValueError):
+            return False
+
     def _own_cpu_ns(self) -> int:
         return sum(member.cpu_ns() for member in self._known.values() if not member.ended)
 

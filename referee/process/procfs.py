@@ -53,6 +53,10 @@ _TRACER = re.compile(rb"^TracerPid:\s+(\d+)$", re.MULTILINE)
 _ROLLUP_KIB = re.compile(rb"^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$", re.MULTILINE)
 
 
+PF_EXITING = 0x4
+"""Flag of a thread that ends (Linux, include/linux/sched.h), in field 9 of /proc/PID/stat."""
+
+
 class FdBudget:
     """The number of descriptors that may still be kept open."""
 
@@ -130,6 +134,8 @@ class Process:
         self.state = ""
         """State of the first thread, as the letter in /proc/PID/stat."""
         self.parent = 0
+        self.is_exiting = False
+        """True if it has one thread, which has called exit() or was killed; the rest is the kernel's work."""
         self.reaped_ns = 0
         """CPU time of the children that ended and that it has waited for, in steps of 10 ms."""
         self.thread_count = 0
@@ -302,6 +308,7 @@ class Process:
         self.parent = int(fields[1])
         self.reaped_ns = (int(fields[13]) + int(fields[14])) * TICK_NS
         self.thread_count = int(fields[17])
+        self.is_exiting = self.thread_count <= 1 and bool(int(fields[6]) & PF_EXITING)
 
 
 def unreaped_status(number: int) -> int | None:

@@ -14,7 +14,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from referee.judge.clock import FAIR, SUSPEND, WALL, TimeControl, charged_us, extension_us, host_fault_us
+from referee.judge.clock import (
+    FAIR,
+    LEAST_EXTENSION_US,
+    SUSPEND,
+    WALL,
+    TimeControl,
+    charged_us,
+    extension_us,
+    host_fault_us,
+)
 from referee.judge.events import OffTurnUsage, Usage
 from referee.process.cpu_accounting import Contention, Reading, TurnAccount, between
 from referee.process.process_tree import OwnWait, ProcessTree, has_counters
@@ -362,6 +371,11 @@ class TurnTimer:
         tree = self._bots[player].tree
         return tree is not None and tree.is_queued()
 
+    def is_exiting(self, player: int) -> bool:
+        """Return True if this player's bot has exited, and the kernel is about to end its processes."""
+        tree = self._bots[player].tree
+        return tree is not None and tree.is_exiting()
+
     def _resume(self, player: int) -> None:
         if not self._suspended[player]:
             return
@@ -433,6 +447,7 @@ class Grace:
         self._is_fair = timer.clock == FAIR
         self.is_hosts_fault = False
         """True if the grace ended because the host kept the bot waiting for too long."""
+        self._has_exited_in_time = False
         timer.start_measuring(player)
         self._began = time.monotonic()
 
@@ -446,7 +461,10 @@ class Grace:
         return max(0.0, min(self._began + self._due_us / 1e6, self._timer.due) - time.monotonic())
 
     def is_over(self) -> bool:
-        """Read the counters if that is due; return True if more time is charged than the limit."""
+        """Read the counters if that is due; return True if more time is charged than the limit.
+
+        The time in which the kernel ends a bot that has exited is not charged.
+        """
         self._timer.poll()
         wall_us = self._wall_us()
         if wall_us <= self._due_us:
@@ -454,6 +472,9 @@ class Grace:
         usage = self._usage()
         is_queued = usage is not None and self._timer.is_queued(self._player)
         more_us = extension_us(self._limit_us, charged_us(wall_us, usage), usage, is_queued=is_queued)
+        if more_us is None and (self._has_exited_in_time or self._timer.is_exiting(self._player)):
+            self._has_exited_in_time = True
+            more_us = LEAST_EXTENSION_US
         if more_us is None:
             return True
         if wall_us > host_fault_us(self._limit_us):
@@ -464,7 +485,8 @@ class Grace:
 
     def spent_us(self) -> int:
         """Return the time that is charged so far, in microseconds."""
-        return charged_us(self._wall_us(), self._usage())
+        spent_us = charged_us(self._wall_us(), self._usage())
+        return min(spent_us, self._limit_us) if self._has_exited_in_time else spent_us
 
     def _wall_us(self) -> int:
         return round((time.monotonic() - self._began) * 1e6)

@@ -351,12 +351,25 @@ def test_first_thread_ended_before_the_others() -> None:
     with started("thread(lambda: (say(), spin())); ctypes.CDLL(None).pthread_exit(None)") as bot:
         until(lambda: procfs.read_whole(f"/proc/{bot.pid}/stat", None, 999).split()[2] == b"Z")
         assert bot.tree.activity() == "running"
+        assert not bot.tree.is_exiting()
         assert bot.tree.stop(LIMIT_S)
         assert bot.tree.activity() == "stopped"
         assert (bot.tree.pids(), bot.tree.count()) == ([bot.pid], 2)
 
 
 # Ends, numbers used again, descriptors
+
+
+def test_a_process_that_has_exited_is_exiting_until_it_is_reaped() -> None:
+    with started("say(); sys.stdin.readline()") as bot:
+        process = procfs.Process(bot.pid, procfs.FdBudget(9))
+        process.poll()
+        before = process.is_exiting, bot.tree.is_exiting()
+        bot.process.kill()
+        os.waitid(os.P_PID, bot.pid, os.WEXITED | os.WNOWAIT)
+        process.poll()
+        assert (before, process.is_exiting, bot.tree.is_exiting()) == ((False, False), True, True)
+        process.close()
 
 
 def test_a_reaped_root_is_no_tree() -> None:

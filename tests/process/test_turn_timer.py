@@ -42,7 +42,7 @@ class MadeUpBot:
         self.queued, self.on_turn = False, True
         self.signals: list[str] = []
         self.stop_waits_s: list[float] = []
-        self.forks = False
+        self.forks = self.exited = False
 
     @property
     def tree(self) -> ProcessTree:
@@ -55,6 +55,9 @@ class MadeUpBot:
 
     def is_queued(self) -> bool:
         return self.queued
+
+    def is_exiting(self) -> bool:
+        return self.exited
 
     def activity(self) -> str:
         return "running"
@@ -352,6 +355,28 @@ def test_the_wall_clock_charges_all_time(host: Host) -> None:
     bot.wait(20_000)
     assert grace.is_over()
     assert grace.spent_us() == 510_000
+
+
+def test_the_time_in_which_the_kernel_ends_a_bot_is_not_charged(host: Host) -> None:
+    """It waits for locks of other processes then, which no counter of waits for a CPU shows."""
+    grace, bot = grace_of(host)
+    bot.run(200_000)
+    assert not grace.is_over()
+    bot.exited = True
+    bot.sleep(700_000)
+    assert not grace.is_over()
+    assert grace.spent_us() == GRACE_S * 1e6
+    while not grace.is_over():
+        bot.sleep(max(1000, round(grace.wait_s() * 1e6)))
+    assert grace.is_hosts_fault
+
+
+def test_a_bot_that_exits_after_its_grace_is_late(host: Host) -> None:
+    grace, bot = grace_of(host)
+    bot.sleep(700_000)
+    assert grace.is_over()
+    bot.exited = True
+    assert grace.spent_us() == 700_000
 
 
 def test_a_grace_in_which_the_bot_only_waits_ends_as_the_hosts_fault(host: Host) -> None:
