@@ -28,6 +28,8 @@ START_S, MOVE_S = 5, 6
 LATE_MOVE_S = 1
 """Time for a move of a bot whose attack is to use up that time."""
 GAME_LIMIT_S = 90
+UNCONFINED_LIMIT_S = 400
+"""A bound that no attack reaches: 200,000 files take a user more than 90 s on a busy machine."""
 """Far beyond the clocks of any of these games."""
 ATTEMPTS = 3
 LATE_S = 0.05
@@ -251,7 +253,7 @@ def test_attacks_escape_where_nothing_confines_them(names: tuple[str, ...]) -> N
             command = as_ordinary_user(command, [scene.folders["home"], base])
         for _ in range(ATTEMPTS):  # what changes its number all the time can be overlooked
             with scene.observed(token) as sampler:
-                said = probes.converse(command, scene.environment, GAME_LIMIT_S)
+                said = probes.converse(command, scene.environment, UNCONFINED_LIMIT_S)
             context.outside = sampler.outside
             held = attacks.keys() - judged(attacks, reports_of(said.errors), context).keys()
             if not held:

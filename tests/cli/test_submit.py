@@ -349,7 +349,7 @@ def test_from_the_folder_to_the_verdict(course: ServedCourse, tmp_path: Path) ->
     student, kit = course.student(), starter_directory("python")
     status, told, errors = upload(course, student, kit)
     (version,) = course.course.versions.of_team(student.team_id)
-    assert (status, errors) == (0, "")
+    assert (status, errors) == (0, ""), told
     assert f"was taken as version 1: {course.url}/my/versions/{version.id}\n" in told
     assert "Plays as South" in told  # the check's log
     assert told.endswith("version 1 qualified, and is the one that plays now\n")

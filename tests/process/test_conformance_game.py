@@ -17,7 +17,7 @@ from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
 from referee.playing import Job, environment_of
 from referee.sandbox.bubblewrap import Sandbox
-from tests.support.confinement import TIERS, reading_bot, sandbox_of
+from tests.support.confinement import TIERS, UNHURRIED, reading_bot, sandbox_of
 
 CONTROL = TimeControl(move_s=1.0, start_s=5)
 LIMITS = Limits(end_grace_s=0.3)
@@ -39,10 +39,11 @@ def play(
     sandbox: Sandbox | None = None,
     opening: str = "",
     player: Player | None = None,
+    limits: Limits = LIMITS,
 ) -> ConformanceGame:
     bot = player or reading_bot(*arguments)
     players = (bot, OTHER) if index == 0 else (OTHER, bot)
-    job = Job("conformance", "manchester", players, CONTROL, LIMITS, opening, sandbox or Sandbox())
+    job = Job("conformance", "manchester", players, CONTROL, limits, opening, sandbox or Sandbox())
     found = play_conformance_game(job, index, opponent or TestOpponent(last_legal, waits=True))
     assert [str(complaint) for complaint in check_replay(found.record)] == []
     again = GameRecord.from_msgpack(found.record.to_msgpack())
@@ -52,7 +53,7 @@ def play(
 
 @pytest.mark.parametrize(("index", "tier"), [*enumerate(TIERS[:2]), (0, "bare"), (1, "bare")])
 def test_a_whole_game(index: int, tier: str) -> None:
-    found = play(index=index, sandbox=sandbox_of(tier))
+    found = play(index=index, sandbox=sandbox_of(tier), limits=UNHURRIED)
     assert found.record.result.reason is Reason.SCORE
     assert found.record.exit_status == (0, 0)
     seen = found.observed
@@ -99,7 +100,7 @@ def test_a_child_that_lives_on_is_named() -> None:
 
 
 def test_the_opponent_can_end_the_game_while_the_bot_waits() -> None:
-    found = play(index=1, opponent=TestOpponent(last_legal, stops_at=3))
+    found = play(index=1, opponent=TestOpponent(last_legal, stops_at=3), limits=UNHURRIED)
     assert found.record.result.winner == 1
     assert found.record.result.fault == "unknown-message"
     assert sum(line.line == FORFEIT_LINE for line in found.record.wire) == 1
@@ -109,7 +110,7 @@ def test_the_opponent_can_end_the_game_while_the_bot_waits() -> None:
 
 @pytest.mark.parametrize("turn", [1, 3])
 def test_the_opponent_can_exit_while_the_bot_thinks(turn: int) -> None:
-    found = play(opponent=TestOpponent(last_legal, leaves_in=turn))
+    found = play(opponent=TestOpponent(last_legal, leaves_in=turn), limits=UNHURRIED)
     assert (found.record.result.winner, found.record.result.fault) == (0, "exited")
     assert sum(move.player == 0 for move in found.record.moves) in (turn - 1, turn)
     assert found.observed.was_on_turn

@@ -17,7 +17,7 @@ from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord
 from referee.players.function_player import Choose, FunctionPlayer
 from referee.playing import play
-from tests.support.confinement import outcome
+from tests.support.confinement import UNHURRIED, outcome
 from tournaments.bots.resolve import resolve_bot
 
 GREEDY = resolve_bot("greedy", Path("/tmp"))
@@ -47,7 +47,7 @@ def checked(record: GameRecord) -> GameRecord:
 def test_functions_play_each_other_and_bots(game: str) -> None:
     functions = (FunctionPlayer(chosen_at_random), FunctionPlayer(first_move_as_text, "Ada"))
     for first, second in (functions, (functions[1], GREEDY), (GREEDY, functions[0])):
-        record = checked(play(first, second, game))
+        record = checked(play(first, second, game, limits=UNHURRIED))
         assert record.result.reason.value in ("score", "turn-cap")
         assert record.exit_status == (0, 0)
     assert record.players[1].name == "chosen_at_random"

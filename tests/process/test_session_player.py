@@ -22,7 +22,7 @@ from referee.players.socket_player import SocketPlayer
 from referee.playing import Job, play, play_game
 from referee.process.launch import wait_readable
 from referee.process.player import SessionPlayer
-from tests.support.confinement import outcome, reading_bot
+from tests.support.confinement import UNHURRIED, outcome, reading_bot
 
 GAME = "manchester(3,2)"
 REMOTE = Player("remote", ("a service",), "/")
@@ -45,7 +45,7 @@ class RemotePlayer(SessionPlayer):
 
 async def play_remotely(control: TimeControl, own: TimeControl | None, think_s: float) -> GameRecord:
     """Play a game of a bot against a player who thinks for a while in another task."""
-    job = Job("remote", GAME, (reading_bot(), REMOTE), control, own_controls=(None, own))
+    job = Job("remote", GAME, (reading_bot(), REMOTE), control, UNHURRIED, own_controls=(None, own))
     to_player, lines = trio.open_memory_channel[str](10)
     players: list[RemotePlayer] = []
 

@@ -242,8 +242,8 @@ async def test_suspend_stops_everything_that_ponders(way: str, seat: int, sandbo
     for owns_loop in (True, False):
         stopped = (await play("suspend", players, sandbox, owns_loop=owns_loop)).off_turn_cpu_us[seat]
         assert stopped is not None
-        # A suspended bot computes until the stop reaches it: for 40 ms a turn on two cores with ten busy
-        # processes.  There the other one gets less than all of the time, but far more than that.
+        # A suspended bot computes until the stop reaches it: for 40 ms a turn on two busy cores.  There the
+        # other one gets less than all of the time, but far more than that.
         assert measured > 20_000
         assert stopped < measured / 3
 

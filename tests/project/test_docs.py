@@ -72,7 +72,7 @@ def run(command: list[str], folder: Path) -> str:
     done = subprocess.run(
         command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
     )
-    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
     return done.stdout
 

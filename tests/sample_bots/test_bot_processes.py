@@ -18,6 +18,7 @@ from referee.judge.results import GameRecord, Player, Reason
 from referee.playing import Job, play_game
 from sample_bots import first_legal, launch
 from sample_bots.catalog import sample_bot_command
+from tests.support.confinement import UNHURRIED
 
 WAIT_S = 60
 """Bound of every wait: far more than a bot needs, so that a hanging bot fails the test."""
@@ -64,7 +65,7 @@ def converse(argv: Sequence[str], *lines: str, game: str | None = None, cwd: Pat
 
 async def play(first: str, second: str, game: str) -> GameRecord:
     players = Player(first, tuple(command(first)), "/"), Player(second, tuple(command(second)), "/")
-    return await play_game(Job("test", game, players, TimeControl(move_s=20.0)))
+    return await play_game(Job("test", game, players, TimeControl(move_s=20.0), UNHURRIED))
 
 
 @pytest.mark.parametrize(

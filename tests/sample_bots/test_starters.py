@@ -29,7 +29,7 @@ from sample_bots.starters_catalog import (
     starter_directory,
     starter_names,
 )
-from tests.support.confinement import needs_sandbox
+from tests.support.confinement import UNHURRIED, needs_sandbox
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.manifest import load_manifest
 from tournaments.bots.resolve import resolve_bot
@@ -105,9 +105,8 @@ def swapper(tmp_path: Path) -> Player:
 
 async def play(first: Player, second: Player, game: str, opening: str = "") -> GameRecord:
     """A confined game that ends with a score."""
-    record = await play_game(
-        Job("k", game, (first, second), PATIENT, opening=opening, sandbox=needs_sandbox())
-    )
+    job = Job("k", game, (first, second), PATIENT, UNHURRIED, opening=opening, sandbox=needs_sandbox())
+    record = await play_game(job)
     assert record.result.reason is Reason.SCORE
     assert record.exit_status == (0, 0)
     return record

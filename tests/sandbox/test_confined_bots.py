@@ -26,7 +26,7 @@ from tournaments.bots.resolve import resolve_bot
 GAMES = ("kalah(3,2)", "kalamala")
 SMALL = GAMES[0]
 PATIENT = TimeControl(move_s=20, start_s=20)
-LIMITS = Limits(end_grace_s=0.5)
+LIMITS = Limits(end_grace_s=10.0)
 
 # It plays the lowest pit with seeds, by the last board that it received.
 PYTHON_BOT = """

@@ -20,7 +20,7 @@ from referee.judge.results import Player
 from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
 from tests.server.harness import LIMIT_S, until_gone
-from tests.support.confinement import living_with, needs_sandbox, outcome, reading_bot
+from tests.support.confinement import UNHURRIED, living_with, needs_sandbox, outcome, reading_bot
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import EngineError
 from tournaments.engines.local import LocalEngine, open_local_engine
@@ -59,7 +59,7 @@ async def play_first_legal_moves(game: SeatedGame, opening: str = "") -> GameFol
 @pytest.mark.parametrize(("seat", "opening"), [(0, ""), (1, ""), (0, "3 1"), (1, "3")])
 async def test_a_whole_game_against_a_confined_bot(tmp_path: Path, seat: int, opening: str) -> None:
     async with engine_in(tmp_path) as engine:
-        given = job(seat=seat, sandbox=needs_sandbox(), opening=opening)
+        given = job(seat=seat, sandbox=needs_sandbox(), opening=opening, limits=UNHURRIED)
         async with open_game(engine, given, seat, tmp_path) as game:
             follower = await play_first_legal_moves(game, opening)
             record = (await game.result()).record

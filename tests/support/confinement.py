@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import probe
 from tests.support.paths import SUPPORT
 
 TIERS = ("confined", "weak", "bare")
+UNHURRIED = Limits(end_grace_s=30.0)
+"""Limits of bots that must end by themselves after END, which can take a second on a busy machine."""
 TIER_VARIABLE = "KALARENA_TEST_TIER"
 """Environment variable with the tier that tests must find; without it, control groups are not used."""
 
