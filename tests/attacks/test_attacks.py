@@ -28,9 +28,9 @@ START_S, MOVE_S = 5, 6
 LATE_MOVE_S = 1
 """Time for a move of a bot whose attack is to use up that time."""
 GAME_LIMIT_S = 90
-UNCONFINED_LIMIT_S = 400
-"""A bound that no attack reaches: 200,000 files take a user more than 90 s on a busy machine."""
 """Far beyond the clocks of any of these games."""
+UNCONFINED_LIMIT_S = 400
+"""For an attack that nothing stops: 200,000 files take more than 90 s on a busy machine."""
 ATTEMPTS = 3
 LATE_S = 0.05
 """Longest time between two samples of an attempt that counts.  On a busier machine the referee's checks may
