@@ -241,7 +241,7 @@ class ProcessTree:
     def is_exiting(self) -> bool:
         """Return True if all members have ended or are about to, and run no code of their own any more.
 
-        On a busy host, the kernel can take a second to end a process: it waits for locks of other processes.
+        On a busy host, that can take long (0.8 s was seen): the kernel waits for a CPU, and for locks.
         """
         try:
             return self._available and all(member.ended or member.is_exiting for member in self._settled())
