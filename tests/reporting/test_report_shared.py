@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from referee.version import VERSION
 from tests.reporting.replay_pages import GAMES, at_ply, positions, shown
 from tests.reporting.reports import made, some, write_store
 from tests.support.browser import watched_page
@@ -18,10 +19,12 @@ from tests.support.builders import invoke
 from tests.support.random_games import random_game
 from tournaments.reporting.site.site import LARGE
 from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
 
 NAMES = ("<img src=x onerror=alert(1)>", "bob", "w" * 200, "dora")
 LARGEST_LOADER = 1000
 """Bytes of a page that loads its game: 100,000 of them have 100 MB at most."""
+VOID = Entry(Action.VOID, "r001-1v2", "the host slept", 1, "2026-02-03T04:05:06+00:00")
 CONTENTS = """() => {
     const rest = document.body.cloneNode(true);
     const drawn = rest.querySelectorAll("script, #replay-still, .replay-scene, .replay-times svg");
@@ -84,11 +87,33 @@ def test_shared_data_of_an_anonymous_report_have_pseudonyms(tmp_path: Path) -> N
         assert secret not in text
 
 
+def test_a_browser_that_has_an_earlier_report_in_its_cache_loads_the_new_data(tmp_path: Path) -> None:
+    folder = tmp_path / "cup"
+    write_store(folder, NAMES, some)
+    before = loaded(report(folder, "shared"))
+    assert loaded(report(folder, "shared")) == before  # the cache is good
+    with Store(folder / "results.db") as store:
+        store.note(VOID)
+    after = loaded(report(folder, "shared"))
+    (script_before, data_before), (script_after, data_after) = before, after
+    assert script_before == script_after == f"../assets/game_page.js?{VERSION}"
+    assert data_before != data_after
+    assert data_before.split("?")[0] == data_after.split("?")[0]
+
+
+def loaded(shared: Path) -> list[str]:
+    """Return the addresses of the scripts that every page of a game loads."""
+    (found,) = {
+        tuple(re.findall(r'<script defer src="([^"]+)">', path.read_text()))
+        for path in (shared / "games").iterdir()
+    }
+    return list(found)
+
+
 @pytest.mark.browser
 def test_a_shared_page_shows_what_a_whole_page_shows(browser: Browser, tmp_path: Path) -> None:
-    void = Entry(Action.VOID, "r001-1v2", "the host slept", 1, "2026-02-03T04:05:06+00:00")
     folder = tmp_path / "cup"
-    write_store(folder, NAMES, some, journal=[void])
+    write_store(folder, NAMES, some, journal=[VOID])
     whole, shared = report(folder, "whole"), report(folder, "shared")
     with watched_page(browser, reduced_motion="reduce") as page:
         for path in sorted((whole / "games").iterdir()):

@@ -102,8 +102,16 @@ def test_doctor_looks_at_a_data_directory(tmp_path: Path) -> None:
     assert not missing.exists()
 
 
+@pytest.mark.parametrize(
+    ("error", "cause", "is_ours"),
+    [
+        (StoreError("kalarena: the database system is shutting down"), OSError(), False),
+        (StoreError("kalarena: a value that cannot be stored"), ValueError(), True),
+        (KeyError("a fault of this program"), None, True),
+    ],
+)
 async def test_old_data_that_cannot_be_removed_just_now_is_a_sentence_in_the_log(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, error: Exception, cause: Exception | None, is_ours: bool
 ) -> None:
     calls = []
 
@@ -111,7 +119,7 @@ async def test_old_data_that_cannot_be_removed_just_now_is_a_sentence_in_the_log
         calls.append(now)
         if len(calls) == 3:
             trio.from_thread.run_sync(scope.cancel)
-        raise StoreError("kalarena: the database system is shutting down")
+        raise error from cause
 
     table = SimpleNamespace(purge=fail)
     course: Any = SimpleNamespace(sessions=table, links=table, outbox=table)
@@ -119,6 +127,6 @@ async def test_old_data_that_cannot_be_removed_just_now_is_a_sentence_in_the_log
         await delete_expired(course)
     assert len(calls) == 3
     for record in caplog.records:
-        assert record.getMessage().endswith("deleted: kalarena: the database system is shutting down")
-        assert not record.exc_info
+        assert record.getMessage().endswith(f"deleted: {error}")
+        assert bool(record.exc_info) == is_ours  # a traceback for a fault of this program
     assert len(caplog.records) == 3
