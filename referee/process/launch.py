@@ -14,7 +14,6 @@ from protocol.codec import decode_bytes
 from referee.errors import RefereeError
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import READY, Confinement
-from referee.sandbox.reaper import mark
 from referee.sandbox.runtime_paths import first_line, first_words, interpreter_of
 
 SETUP_LIMIT_S = 10.0
@@ -43,13 +42,11 @@ class NotRunnableError(Exception):
 def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
     """Start the command.  Raises NotRunnableError, or RefereeError if the host is to blame."""
     wrapped = confined.command != player.command
-    words = confined.command if confined.status is None else (_mark(), *confined.command[1:])
     try:
         if wrapped:
             _check_runnable(player)
         return subprocess.Popen(
-            words,
-            executable=confined.command[0],
+            confined.command,
             cwd=confined.cwd,
             env=confined.environment,
             stdin=subprocess.PIPE,
@@ -65,14 +62,6 @@ def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
         raise NotRunnableError(why_not_runnable(player, error.errno)) from error
     except ValueError as error:  # a NUL byte in an argument
         raise NotRunnableError(f"its command cannot be run: {error}") from error
-
-
-def _mark() -> str:
-    """Return the mark of sandboxes, by which the reaper kills them if this process was killed."""
-    try:
-        return mark()
-    except OSError as error:
-        raise RefereeError(f"could not start a guard for sandboxes: {error}") from error
 
 
 def _check_runnable(player: Player) -> None:

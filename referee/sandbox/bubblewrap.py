@@ -32,6 +32,7 @@ from referee.judge.results import Player
 from referee.sandbox.bot_users import bot_numbers, bot_user, can_assign_users
 from referee.sandbox.cgroup import BotGroup, CgroupError, group_name
 from referee.sandbox.host_resources import core_count
+from referee.sandbox.reaper import mark
 from referee.sandbox.runtime_paths import program_directories
 from referee.sandbox.runtime_settings import merged, runtime_settings
 from referee.sandbox.seccomp import program as seccomp_program
@@ -284,7 +285,7 @@ def _bubblewrapped(
         if as_root:
             words += [tools.setpriv, f"--reuid={user}", f"--regid={user}", "--clear-groups"]
             words += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
-        words += [SHELL, "-c", START_ON_GO.format(**_free_descriptors(descriptors)), SHELL]
+        words += [SHELL, "-c", START_ON_GO.format(**_free_descriptors(descriptors)), _mark()]
         path = ":".join([*program_directories(Path(player.command[0])), "/usr/local/bin", "/usr/bin", "/bin"])
         shown = {
             **{key: value for key, value in environment.items() if key in PASSED_ON},
@@ -308,6 +309,18 @@ def _bubblewrapped(
         for descriptor in descriptors:
             os.close(descriptor)
         raise
+
+
+def _mark() -> str:
+    """Return the mark of sandboxes, by which the reaper kills them if this process was killed.
+
+    It is the shell's name for itself: a word of all command lines until the bot's program is executed, and of
+    bubblewrap's, which has the sandbox's first process, until the end.
+    """
+    try:
+        return mark()
+    except OSError as error:
+        raise RefereeError(f"could not start the reaper of sandboxes: {error}") from error
 
 
 def _namespaces(host_name: str, *, as_root: bool) -> Iterable[str]:

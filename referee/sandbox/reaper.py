@@ -4,8 +4,8 @@ bubblewrap sets its parent-death signal, and that of its first process, only som
 start: a referee that is killed before that leaves a sandbox behind, idle or with its bot.  (bubblewrap 0.8.0:
 of 300 parents that were killed within 8 ms of its start, 169 left one.)  A process that confines bots
 therefore has a reaper beside it, which waits for the end of that process and then kills each sandbox with its
-mark.  The mark replaces the program's name in bubblewrap's command line.  Bots can see the mark as well;
-every process that has it as its name is killed, and no other.
+mark.  The mark is a word of the sandbox's command line, from the start of the first program on.  Bots can see
+the mark as well; every process that has it as a word of its command line is killed, and no other.
 
 This file is also the reaper's program, and imports little for that reason.
 """
@@ -21,11 +21,21 @@ SETTLE_S = 0.3
 """Seconds without a marked process after which none is expected.
 
 A child that was forked, and waits for a processor before it executes bubblewrap, has no mark yet: on two busy
-cores, three scans in 15 ms missed one.  One scan can also miss a process that was started during it.
+cores, three scans in 15 ms missed one.
+"""
+EMPTY_SCANS = 3
+"""Scans without a marked process after which none is expected.
+
+A scan misses a process that starts during it, or that executes a program just then.  It can take longer than
+SETTLE_S on a busy host.
 """
 SCAN_INTERVAL_S = 0.005
 LONGEST_INTERVAL_S = 0.04
-"""Scans become rarer while nothing is found: each reads all processes of the host."""
+"""Longest interval between two scans.  The interval grows while nothing is found: a scan reads all processes
+of the host."""
+COMMAND_BYTES = 16_384
+"""Bytes of a command line in which the mark is looked for: the words before it are options, and at most three
+paths of 4,096 bytes (PATH_MAX, include/uapi/linux/limits.h)."""
 BLOCKED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 """Signals that request a process's end, blocked in the reaper, which ends by itself."""
 MARK_BYTES = 8
@@ -100,32 +110,37 @@ def reaper_pid() -> int | None:
 
 
 def kill_marked(mark: str) -> None:
-    """Kill all processes with this mark until none is left, or for END_LIMIT_S."""
-    began = last_found = now = time.monotonic()
-    interval_s = SCAN_INTERVAL_S
-    while now < min(began + END_LIMIT_S, last_found + SETTLE_S):
-        if found := _marked_processes(mark):
-            last_found, interval_s = now, SCAN_INTERVAL_S
+    """Kill all processes with this mark, until EMPTY_SCANS in SETTLE_S found none, or for END_LIMIT_S."""
+    last_found = time.monotonic()
+    ends_at = last_found + END_LIMIT_S
+    empty_scans, interval_s = 0, SCAN_INTERVAL_S
+    while empty_scans < EMPTY_SCANS or time.monotonic() < last_found + SETTLE_S:
+        found = _marked_processes(mark)
         for pid in found:
             _kill(pid, mark)
+        empty_scans += 1
+        if found:
+            last_found, empty_scans, interval_s = time.monotonic(), 0, SCAN_INTERVAL_S
+        if time.monotonic() >= ends_at:
+            return
         time.sleep(interval_s)
         interval_s = min(2 * interval_s, LONGEST_INTERVAL_S)
-        now = time.monotonic()
 
 
 def _marked_processes(mark: str) -> list[int]:
+    """Return the numbers of the processes with this mark, except this one, which has the mark as well."""
     names = os.listdir(_PROC)  # noqa: PTH208 - pathlib would be another import
-    return [int(name) for name in names if name.isdigit() and _has_mark(name, mark)]
+    own = str(os.getpid())
+    return [int(name) for name in names if name.isdigit() and name != own and _has_mark(name, mark)]
 
 
 def _has_mark(name: str, mark: str) -> bool:
-    expected = mark.encode() + b"\0"
     try:
         descriptor = os.open(f"{_PROC}/{name}/cmdline", os.O_RDONLY)
     except OSError:  # it has ended
         return False
     try:
-        return os.read(descriptor, len(expected)) == expected
+        return mark.encode() in os.read(descriptor, COMMAND_BYTES).split(b"\0")
     except OSError:
         return False
     finally:

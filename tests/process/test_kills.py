@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +14,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from referee.judge.limits import Limits
+from referee.judge.results import Player
 from referee.process.subreaper import kill_orphans
 from referee.sandbox import reaper
 from tests.support.builders import KALARENA
-from tests.support.confinement import kill_all_with, living_with, needs_sandbox
+from tests.support.confinement import kill_all_with, living_with, needs_sandbox, sandbox_of
 from tests.support.paths import REPOSITORY_ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
@@ -51,6 +52,13 @@ def wait_for_end(pid: int) -> bool:
         return bool(select.select([held], [], [], GONE_WITHIN_S)[0])
     finally:
         os.close(held)
+
+
+def wait_for_end_of_all(mark: str) -> None:
+    """Wait for all processes with this word; one that executes a program at the moment shows no words."""
+    while left := living_with(mark):
+        for pid in left:
+            assert wait_for_end(pid), command_of(pid)
 
 
 def children_of(pid: int) -> list[int]:
@@ -116,52 +124,44 @@ def test_a_killed_referee_leaves_nothing(tmp_path: Path, mark: str, tier: str) -
             process.kill()
             process.wait()
             os.close(pidfd)
-        for pid in living_with(mark):
-            assert wait_for_end(pid), command_of(pid)
-        assert living_with(mark) == []
+        wait_for_end_of_all(mark)
         assert mounts() == before
         assert list(home.iterdir()) == []
     assert not [path for place in ("/tmp", "/dev/shm") for path in Path(place).glob(f"{mark}*")]
 
 
-STARTS_A_SANDBOX = """
-import subprocess, sys, time
-from referee.sandbox.reaper import mark
-bwrap, word = sys.argv[1:]
-words = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--die-with-parent", "--ro-bind", "/", "/"]
-subprocess.Popen(
-    [mark(), *words, "sh", "-c", "while :; do sleep 1; done # " + word],
-    executable=bwrap, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-)
-time.sleep(600)
+STARTS_SANDBOXES = """
+import os, signal, sys, time
+from referee.judge.limits import Limits
+from referee.judge.results import Player
+from referee.process.launch import launch
+from referee.sandbox.detection import find_sandbox
+word, delay_s = sys.argv[1], float(sys.argv[2])
+bot = Player("bot", ("/bin/sh", "-c", "while :; do sleep 1; done", word), "/")
+sandbox = find_sandbox("required")
+processes = [launch(bot, sandbox.confine(bot, Limits(), os.environb)) for _ in range(5)]
+killed_at = time.perf_counter() + delay_s
+while time.perf_counter() < killed_at:
+    pass
+os.kill(os.getpid(), signal.SIGKILL)
 """
-"""Starts a sandbox as a referee does; its bot takes no notice of the end of its input."""
+"""Starts sandboxes as a referee does, and is killed meanwhile.  The bots do not read their input."""
 
 
 @pytest.mark.kill
-def test_a_killed_process_leaves_no_sandbox(mark: str) -> None:
+def test_a_process_that_is_killed_while_it_starts_sandboxes_leaves_none(mark: str) -> None:
     needs_sandbox()
     chance = random.Random(1)
     for _ in range(KILLS_OF_STARTERS):
-        command = [sys.executable, "-S", "-c", STARTS_A_SANDBOX, "/usr/bin/bwrap", mark]
-        process = subprocess.Popen(command, cwd=REPOSITORY_ROOT, stdout=subprocess.DEVNULL)
-        try:
-            while len(children := children_of(process.pid)) < 2:  # its reaper and bubblewrap
-                assert process.poll() is None
-            killed_at = time.perf_counter() + chance.uniform(0, LATEST_S)
-            while time.perf_counter() < killed_at:
-                pass
-        finally:
-            process.kill()
-            process.wait()
-        for pid in (*children, *living_with(mark)):
-            assert wait_for_end(pid), (pid, children, command_of(pid))
-        assert living_with(mark) == []
+        delay_s = chance.uniform(0, LATEST_S)
+        command = [sys.executable, "-c", STARTS_SANDBOXES, mark, str(delay_s)]
+        assert subprocess.run(command, cwd=REPOSITORY_ROOT, check=False).returncode == -signal.SIGKILL
+        wait_for_end_of_all(mark)
 
 
 @contextmanager
 def named(*words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process whose command line begins with these words."""
+    """A process whose command line has these words."""
     program = "import sys, time; print(flush=True); time.sleep(600)"
     with subprocess.Popen(
         [*words, "-c", program], executable=sys.executable, stdout=subprocess.PIPE
@@ -174,21 +174,40 @@ def named(*words: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def test_a_process_that_has_its_mark_late_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+class Scans:
+    """A host in which processes get their marks late, and in which scans take time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, late_at_s: list[float], scan_s: float) -> None:
+        self.now_s, self.scan_s, self.late_at_s = 0.0, scan_s, late_at_s
+        self.killed: list[float] = []
+        monkeypatch.setattr(reaper, "time", SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep))
+        monkeypatch.setattr(reaper, "_marked_processes", self.scan)
+        monkeypatch.setattr(reaper, "_kill", lambda *_: self.killed.append(self.late_at_s.pop(0)))
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def scan(self, _mark: str) -> list[int]:
+        found = [1] if self.late_at_s and self.now_s >= self.late_at_s[0] else []
+        self.now_s += self.scan_s
+        return found
+
+
+@pytest.mark.parametrize(
+    ("late_at_s", "scan_s"),
+    [
+        ([0.0, 0.1, 0.35], 0.0),  # each within 0.3 s of the one before
+        ([0.1, 0.9], 0.4),  # a scan that begins before a process has its mark misses it
+    ],
+)
+def test_a_process_that_has_its_mark_late_is_ended(
+    monkeypatch: pytest.MonkeyPatch, late_at_s: list[float], scan_s: float
+) -> None:
     """On a busy machine, a forked child can wait for a processor before it executes its program."""
-    now_s, killed = [0.0], []
-    clock = SimpleNamespace(
-        monotonic=lambda: now_s[0], sleep=lambda seconds: now_s.append(now_s.pop() + seconds)
-    )
-    monkeypatch.setattr(reaper, "time", clock)
-    late_at_s = [0.0, 0.1, 0.35]  # each within 0.3 s of the one before
-    monkeypatch.setattr(
-        reaper, "_marked_processes", lambda _mark: [1] if late_at_s and now_s[0] >= late_at_s[0] else []
-    )
-    monkeypatch.setattr(reaper, "_kill", lambda *_: killed.append(late_at_s.pop(0)))
+    host = Scans(monkeypatch, list(late_at_s), scan_s)
     reaper.kill_marked("a-mark")
-    assert killed == [0.0, 0.1, 0.35]
-    assert now_s[0] < 1.0
+    assert host.killed == late_at_s
+    assert host.now_s < 1.0 + 6 * scan_s
 
 
 def test_only_processes_with_the_mark_are_ended() -> None:
@@ -197,6 +216,21 @@ def test_only_processes_with_the_mark_are_ended() -> None:
         assert one.wait(GONE_WITHIN_S) == -signal.SIGKILL
         assert other.poll() is None
         assert third.poll() is None
+
+
+def test_a_sandbox_has_its_mark_in_each_program_that_makes_it() -> None:
+    """They execute one another, and bubblewrap has the sandbox's first process."""
+    sandbox = sandbox_of("confined")
+    confined = sandbox.confine(Player("bot", ("/bin/true",), "/"), Limits(), os.environb)
+    try:
+        words = confined.command
+        marked_at = words.index(reaper.mark())
+        assert words.index(sandbox.tools.bwrap) < marked_at < words.index("/bin/true")
+        assert sum(len(word) + 1 for word in words[: marked_at + 1]) < reaper.COMMAND_BYTES
+    finally:
+        confined.close()
+        confined.close_status_pipe()
+        confined.release()
 
 
 def test_a_process_has_one_reaper_and_another_when_it_is_lost() -> None:

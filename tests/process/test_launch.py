@@ -220,7 +220,7 @@ async def test_a_reaper_that_cannot_be_started_is_no_loss(monkeypatch: pytest.Mo
     game = job(reading_bot(), reading_bot(), sandbox_of("confined"))
     monkeypatch.setattr(reaper, "_reaper", None)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with pytest.raises(RefereeError, match=r"could not start a guard for sandboxes: .*No such file"):
+    with pytest.raises(RefereeError, match=r"could not start the reaper of sandboxes: .*No such file"):
         await play_game(game)
 
 
