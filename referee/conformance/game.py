@@ -194,7 +194,7 @@ class _ObservedBot(Bot):
         """Observe the bot from END until it has ended by itself or its grace is over.
 
         Raises:
-            RefereeError: The host kept the bot waiting for so long that its end could not be timed.
+            RefereeError: The host kept the bot waiting for too long.
         """
         observed, wire = self._observed, self.match.wire
         judged = sum(line.player == self.index and line.direction == "from" for line in wire)
@@ -205,8 +205,8 @@ class _ObservedBot(Bot):
         if not self.has_ended():
             if grace.is_hosts_fault:
                 raise RefereeError(
-                    f"this host kept {self.player.name} waiting for a CPU for so long after END that its end "
-                    "could not be timed"
+                    f"the end of {self.player.name} after END could not be timed: this host kept it waiting "
+                    "for too long"
                 )
             observed.activity = self.tree.activity() if self.tree is not None else ""
             return

@@ -239,12 +239,12 @@ class ProcessTree:
         return ready > used_ns / max(1, passed_ns) + 0.5
 
     def is_exiting(self) -> bool:
-        """Return True if all members have ended or are about to, and run no code of their own any more.
+        """Return True if no member runs code of its own any more: all have ended, or are about to.
 
-        On a busy host, that can take long (0.8 s was seen): the kernel waits for a CPU, and for locks.
+        On a busy host, an exit can take long (0.8 s was seen): the kernel waits for a CPU, and for locks.
         """
         try:
-            return self._available and all(member.ended or member.is_exiting for member in self._settled())
+            return self._available and all(member.ended or member.is_exiting() for member in self._settled())
         except (OSError, ValueError):
             return False
 

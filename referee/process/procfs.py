@@ -134,14 +134,14 @@ class Process:
         self.state = ""
         """State of the first thread, as the letter in /proc/PID/stat."""
         self.parent = 0
-        self.is_exiting = False
-        """True if it has one thread, which has called exit() or was killed; the rest is the kernel's work."""
         self.reaped_ns = 0
         """CPU time of the children that ended and that it has waited for, in steps of 10 ms."""
         self.thread_count = 0
         """Number of threads; one for a process that has ended and was not reaped."""
         self.threads: dict[int, ThreadTimes] = {}
         """CPU time and wait for a CPU, by thread number."""
+        self._is_exiting = False
+        """True if the first thread has PF_EXITING."""
         self._fd_budget = budget
         self._threads: dict[int, _Thread] = {}
         self._directory: int | None = None
@@ -204,11 +204,21 @@ class Process:
         """Return the path and the state of each thread; threads that end meanwhile are left out."""
         if len(self._threads) == 1:  # the state of the process is that of its only thread
             return [(thread.path, self.state) for thread in self._threads.values()]
+        return [(path, fields[0].decode("ascii")) for path, fields in self._stats_of_threads()]
+
+    def is_exiting(self) -> bool:
+        """Return True if no thread runs code of its own any more: only the kernel's work at exit is left."""
+        if len(self._threads) <= 1:
+            return self._is_exiting
+        return all(int(fields[6]) & PF_EXITING for _, fields in self._stats_of_threads())
+
+    def _stats_of_threads(self) -> list[tuple[str, list[bytes]]]:
+        """Return the path of each thread, and the fields of its stat after the name; see ``_read_stat``."""
         found = []
         for thread in list(self._threads.values()):
             with suppress(OSError, ValueError):
                 text = read_whole(thread.path + "/stat", self._directory, PAGE_BYTES)
-                found.append((thread.path, text[text.rindex(b")") + 2 :][:1].decode("ascii")))
+                found.append((thread.path, text[text.rindex(b")") + 2 :].split(None, 7)))
         return found
 
     def is_inactive(self) -> bool:
@@ -308,7 +318,7 @@ class Process:
         self.parent = int(fields[1])
         self.reaped_ns = (int(fields[13]) + int(fields[14])) * TICK_NS
         self.thread_count = int(fields[17])
-        self.is_exiting = self.thread_count <= 1 and bool(int(fields[6]) & PF_EXITING)
+        self._is_exiting = bool(int(fields[6]) & PF_EXITING)
 
 
 def unreaped_status(number: int) -> int | None:

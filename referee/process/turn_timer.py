@@ -16,7 +16,7 @@ from typing import Protocol
 
 from referee.judge.clock import (
     FAIR,
-    LEAST_EXTENSION_US,
+    QUEUED_EXTENSION_US,
     SUSPEND,
     WALL,
     TimeControl,
@@ -438,22 +438,24 @@ class Grace:
     """A limit of charged time for a bot that is not on turn, such as the time to end after END.
 
     The limit begins when the object is created, and is measured like a turn.  Without counters, and with the
-    wall clock, all time that passes is charged.
+    wall clock, all time that passes is charged until the bot has exited.
     """
 
-    def __init__(self, timer: TurnTimer, player: int, limit_s: float) -> None:
+    def __init__(self, timer: TurnTimer, player: int, limit_s: float, *, covers_exit: bool = True) -> None:
+        """Begin the limit.  ``covers_exit`` is False for a limit that begins after the bot's exit."""
         self._timer, self._player = timer, player
         self._limit_us = self._due_us = round(limit_s * 1e6)
         self._is_fair = timer.clock == FAIR
+        self._covers_exit = covers_exit
         self.is_hosts_fault = False
         """True if the grace ended because the host kept the bot waiting for too long."""
-        self._has_exited_in_time = False
+        self._has_exited_in_time = self._is_over = False
         timer.start_measuring(player)
         self._began = time.monotonic()
 
     def again(self, limit_s: float) -> "Grace":
-        """Return another limit for the same bot, which begins now."""
-        return Grace(self._timer, self._player, limit_s)
+        """Return another limit for the same bot, which has exited.  The limit begins now."""
+        return Grace(self._timer, self._player, limit_s, covers_exit=False)
 
     def wait_s(self) -> float:
         """Return the seconds until ``is_over`` is to be called again; to be called just before that wait."""
@@ -463,7 +465,7 @@ class Grace:
     def is_over(self) -> bool:
         """Read the counters if that is due; return True if more time is charged than the limit.
 
-        The time in which the kernel ends a bot that has exited is not charged.
+        Once the bot has exited in time, the time in which the kernel removes its processes is not charged.
         """
         self._timer.poll()
         wall_us = self._wall_us()
@@ -472,21 +474,27 @@ class Grace:
         usage = self._usage()
         is_queued = usage is not None and self._timer.is_queued(self._player)
         more_us = extension_us(self._limit_us, charged_us(wall_us, usage), usage, is_queued=is_queued)
-        if more_us is None and (self._has_exited_in_time or self._timer.is_exiting(self._player)):
-            self._has_exited_in_time = True
-            more_us = LEAST_EXTENSION_US
-        if more_us is None:
-            return True
-        if wall_us > host_fault_us(self._limit_us):
+        if more_us is None and self._has_exited():
+            more_us = QUEUED_EXTENSION_US
+        if more_us is not None and wall_us > host_fault_us(self._limit_us):
             self.is_hosts_fault = True
+            more_us = None
+        if more_us is None:
+            self._is_over = True
             return True
         self._due_us = wall_us + more_us
         return False
 
+    def _has_exited(self) -> bool:
+        """Return True if the bot has exited in time: once it was seen, nothing is charged any more."""
+        if self._covers_exit and not self._has_exited_in_time:
+            self._has_exited_in_time = self._timer.is_exiting(self._player)
+        return self._has_exited_in_time
+
     def spent_us(self) -> int:
-        """Return the time that is charged so far, in microseconds."""
+        """Return the time that is charged so far, in microseconds; at most the limit if that is not over."""
         spent_us = charged_us(self._wall_us(), self._usage())
-        return min(spent_us, self._limit_us) if self._has_exited_in_time else spent_us
+        return spent_us if self._is_over else min(spent_us, self._limit_us)
 
     def _wall_us(self) -> int:
         return round((time.monotonic() - self._began) * 1e6)

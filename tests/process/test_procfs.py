@@ -364,11 +364,11 @@ def test_a_process_that_has_exited_is_exiting_until_it_is_reaped() -> None:
     with started("say(); sys.stdin.readline()") as bot:
         process = procfs.Process(bot.pid, procfs.FdBudget(9))
         process.poll()
-        before = process.is_exiting, bot.tree.is_exiting()
+        before = process.is_exiting(), bot.tree.is_exiting()
         bot.process.kill()
         os.waitid(os.P_PID, bot.pid, os.WEXITED | os.WNOWAIT)
         process.poll()
-        assert (before, process.is_exiting, bot.tree.is_exiting()) == ((False, False), True, True)
+        assert (before, process.is_exiting(), bot.tree.is_exiting()) == ((False, False), True, True)
         process.close()
 
 

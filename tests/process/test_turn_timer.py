@@ -379,6 +379,26 @@ def test_a_bot_that_exits_after_its_grace_is_late(host: Host) -> None:
     assert grace.spent_us() == 700_000
 
 
+def test_a_bot_that_is_found_to_have_ended_before_its_grace_is_over_is_in_time(host: Host) -> None:
+    """On a busy host, that can be found some time after the end."""
+    grace, bot = grace_of(host)
+    bot.sleep(490_000)
+    assert not grace.is_over()
+    bot.exited = True
+    bot.sleep(20_000)
+    assert grace.spent_us() == GRACE_S * 1e6
+
+
+@pytest.mark.parametrize("clock", [FAIR, WALL])
+def test_a_limit_after_the_end_is_not_extended_because_of_the_end(host: Host, clock: str) -> None:
+    grace, bot = grace_of(host, clock)
+    bot.exited = True
+    after = grace.again(0.1)
+    bot.sleep(110_000)
+    assert after.is_over()
+    assert not after.is_hosts_fault
+
+
 def test_a_grace_in_which_the_bot_only_waits_ends_as_the_hosts_fault(host: Host) -> None:
     grace, bot = grace_of(host)
     while not grace.is_over():
