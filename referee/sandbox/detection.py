@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from referee.errors import RefereeError
 from referee.judge.limits import Limits
@@ -19,7 +21,9 @@ from referee.sandbox.cgroup import CgroupError, delegated_group, missing_control
 PROBE_LIMIT_S = 20.0
 """Seconds to wait for a sandbox, which starts within 20 ms; games are not possible on a slower host."""
 TRIES = 3
-"""Maximum number of probes of a sandbox: one that was killed, as on a host without memory, shows nothing."""
+"""Maximum number of runs of a probe: one that was killed, as on a host without memory, shows nothing."""
+PAUSE_S = 0.2
+"""Seconds before a killed probe is run again: enough for another program to free its memory when it ends."""
 OLDEST_BWRAP = (0, 8)
 """The first version of bubblewrap with --disable-userns."""
 REQUIRED, AUTO, OFF = "required", "auto", "off"
@@ -141,12 +145,9 @@ def _weak(tools: Tools) -> Sandbox:
         ("prlimit", [*limiting(tools, Limits(), confined=False), "true"][1:]),
     ):
         program = getattr(tools, name)
-        if program:
-            done = subprocess.run(
-                [program, *command], capture_output=True, timeout=PROBE_LIMIT_S, check=False
-            )
-            if done.returncode:  # of another make (busybox), or too old
-                tools = replace(tools, **{name: ""})
+        # Another make (busybox), or too old a version, does not know the options.
+        if program and _outcome(partial(_run, (program, *command))).status != 0:
+            tools = replace(tools, **{name: ""})
     return Sandbox(Tier.WEAK, tools)
 
 
@@ -225,21 +226,13 @@ NO_HOST_NAME = "Can't set hostname"
 
 
 def _version(bwrap: str) -> tuple[int, ...]:
-    try:
-        done = subprocess.run(
-            [bwrap, "--version"], capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return (0,)
-    return tuple(int(number) for number in re.findall(r"\d+", done.stdout)) or (0,)
+    done = _outcome(partial(_run, (bwrap, "--version")))
+    return tuple(int(number) for number in re.findall(r"\d+", done.output)) or (0,)
 
 
 def _try(sandbox: Sandbox) -> str | None:
     """Run an empty program as a bot would be run; return the error, or None."""
-    for _ in range(TRIES):
-        done = run_as_bot(sandbox, (shutil.which("true") or "/bin/true",))
-        if not done.was_killed:
-            break
+    done = _outcome(partial(run_as_bot, sandbox, (shutil.which("true") or "/bin/true",)))
     if done.status == 0:
         return None
     lines = done.errors.strip().splitlines()
@@ -248,10 +241,10 @@ def _try(sandbox: Sandbox) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Outcome of a program that was run like a bot."""
+    """Outcome of a program."""
 
-    status: int
-    """Exit status; -1 if it could not be started, which ``errors`` explains."""
+    status: int | None
+    """Exit status, negative for a signal's number; None if it did not start or end, see ``errors``."""
     output: str
     errors: str
     seconds: float
@@ -260,7 +253,36 @@ class Run:
     @property
     def was_killed(self) -> bool:
         """True if a signal ended the program, or the program that confined it."""
-        return self.status < -1 or self.status > 128  # shells and bubblewrap add 128 to a signal's number
+        # Shells and bubblewrap add 128 to a signal's number.
+        return self.status is not None and not 0 <= self.status <= 128
+
+
+def _outcome(probe: Callable[[], Run]) -> Run:
+    """Return the outcome of a probe, which is run again if it was killed."""
+    for _ in range(TRIES - 1):
+        done = probe()
+        if not done.was_killed:
+            return done
+        time.sleep(PAUSE_S)
+    return probe()
+
+
+def _run(command: tuple[str, ...], **options: Any) -> Run:
+    """Run a command to its end, and return the outcome."""
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PROBE_LIMIT_S,
+            check=False,
+            **options,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Run(None, "", str(error), time.monotonic() - began)
+    return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
 
 def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...] = ()) -> Run:
@@ -269,29 +291,19 @@ def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...
     try:
         confined = sandbox.confine(player, Limits(), os.environb)
     except (RefereeError, ValueError, OSError) as error:
-        return Run(-1, "", str(error), 0.0)
-    began = time.monotonic()
+        return Run(None, "", str(error), 0.0)
     try:
-        done = subprocess.run(
+        done = _run(
             confined.command,
             cwd=confined.cwd,
             env=confined.environment,
             input=GO.decode() if sandbox.tier.confines else "",
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PROBE_LIMIT_S,
             pass_fds=confined.descriptors,
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Run(-1, "", str(error), time.monotonic() - began)
     finally:
         confined.close()
         confined.close_status_pipe()
         if confined.group is not None:
             confined.group.kill()
         confined.release()
-    return Run(
-        done.returncode, done.stdout.removeprefix(READY.decode()), done.stderr, time.monotonic() - began
-    )
+    return replace(done, output=done.output.removeprefix(READY.decode()))

@@ -16,6 +16,7 @@ from referee.sandbox.bubblewrap import Sandbox, Tier, Tools
 from referee.sandbox.cgroup import CgroupError
 from referee.sandbox.detection import Probe, Run, SandboxError, find_sandbox, probe
 from tests.support.builders import invoke, kalarena, one_object
+from tests.support.confinement import needs_sandbox
 from tournaments.cli import doctor
 from tournaments.cli.doctor import Health, examine, report
 
@@ -41,6 +42,7 @@ class Host:
         monkeypatch.setattr(os, "geteuid", lambda: self.user)
         monkeypatch.setattr(detection, "_version", lambda _program: self.version)
         monkeypatch.setattr(detection, "run_as_bot", self._run)
+        monkeypatch.setattr(detection, "PAUSE_S", 0.0)
         monkeypatch.setattr(detection, "delegated_group", self._group)
         monkeypatch.setattr(detection, "missing_controllers", lambda _group: self.missing)
         monkeypatch.setattr(detection, "_weak", lambda tools: Sandbox(Tier.WEAK, tools))
@@ -230,7 +232,7 @@ def test_the_host_name_alone_is_refused(host: Host) -> None:
     assert tools.host_name == "bot"
 
 
-@pytest.mark.parametrize("status", [-signal.SIGKILL, 128 + signal.SIGKILL])
+@pytest.mark.parametrize("status", [-signal.SIGHUP, -signal.SIGKILL, 128 + signal.SIGKILL])
 def test_a_probe_that_was_killed_is_tried_again(host: Host, status: int) -> None:
     host.kills = [status, status]
     assert host.probe().sandbox.tier is Tier.BUBBLEWRAP
@@ -238,6 +240,34 @@ def test_a_probe_that_was_killed_is_tried_again(host: Host, status: int) -> None
     found = host.probe()
     assert found.sandbox.tier is Tier.WEAK
     assert f"exit status {status}" in found.why_not_better
+
+
+KILLED_ONCE = """#!/bin/sh
+[ -e "$0.began" ] || { : >"$0.began"; kill -KILL $$; }
+exec PROGRAM "$@"
+"""
+
+
+@pytest.mark.parametrize("name", ["bwrap", "setpriv", "prlimit"])
+def test_a_tool_that_was_killed_once_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A system without memory may kill any program."""
+    needs_sandbox()
+    tool = tmp_path / name
+    tool.write_text(KILLED_ONCE.replace("PROGRAM", shutil.which(name) or "/nowhere"))
+    tool.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    if name != "bwrap":  # which is missing, so that the other tools are examined
+        path = str(tmp_path)
+        for each in {"setpriv", "prlimit", "true"} - {name}:
+            (tmp_path / each).symlink_to(shutil.which(each) or "/nowhere")
+    monkeypatch.setattr(detection, "PAUSE_S", 0.0)
+    monkeypatch.setenv("PATH", path)
+    found = probe.__wrapped__()
+    assert getattr(found.sandbox.tools, name) == str(tool)
+    assert found.sandbox.tier.confines == (name == "bwrap"), found.why_not_better
+    assert (tmp_path / f"{name}.began").exists()
 
 
 def test_settings_for_users_are_not_for_root(host: Host) -> None:
@@ -374,5 +404,5 @@ def test_a_program_is_run_like_a_bot() -> None:
     done = detection.run_as_bot(sandbox, ("/bin/sh", "-c", "echo here; echo there >&2; exit 3"))
     assert (done.status, done.output, done.errors) == (3, "here\n", "there\n")
     missing = detection.run_as_bot(Sandbox(), ("/nowhere/program",))
-    assert missing.status == -1
+    assert missing.status is None
     assert "No such file" in missing.errors

@@ -199,7 +199,7 @@ def _nothing() -> tuple[str, ...]:
 def _start_ms(sandbox: Sandbox, times: int, command: tuple[str, ...]) -> float | None:
     """Return the median time from the start to the end of a command, in ms; None if it fails."""
     runs = [run_as_bot(sandbox, command) for _ in range(times)]
-    if any(run.status for run in runs):
+    if any(run.status != 0 for run in runs):
         return None
     return round(statistics.median(run.seconds for run in runs) * 1000, 1)
 
