@@ -241,13 +241,17 @@ async def _reap_orphans() -> None:
 
 
 async def delete_expired(course: Course) -> None:
-    """Delete expired sessions, expired links and old mails every PURGE_S; an error ends one round only."""
+    """Delete expired sessions, expired links and old mails every PURGE_S.
+
+    Errors are logged, and the other deletions go on.
+    """
     message = "old sessions, links or mails could not be deleted: %s"
     while True:
         for purge in (course.sessions.purge, course.links.purge, course.outbox.purge):
             try:
                 await in_thread(purge, utc_now())
-            except StoreError as error:  # a database that is away is no fault of this program
+            except StoreError as error:
+                # A database that is away is no fault of this program; a value that cannot be stored is one.
                 LOG.error(message, error, exc_info=isinstance(error.__cause__, ValueError | TypeError))
             except Exception as error:
                 LOG.exception(message, error)

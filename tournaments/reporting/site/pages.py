@@ -389,12 +389,12 @@ def game_body(made: Environment, page: GamePage, replay: str) -> str:
     return made.get_template("game_body.html").render(page=page, replay=Markup(replay))
 
 
-def game_loader(made: Environment, page: GamePage, digest: str) -> str:
+def game_loader(made: Environment, page: GamePage, checksum: str) -> str:
     """Return a small page that shows a game of a file with the data of many.
 
-    ``digest`` is that of the file: a browser that has an earlier report in its cache reads the new data.
+    ``checksum`` is that of the file: a browser that has an earlier report in its cache reads the new data.
     """
-    return made.get_template("game_loader.html").render(page=page, digest=digest, version=VERSION)
+    return made.get_template("game_loader.html").render(page=page, checksum=checksum, version=VERSION)
 
 
 def ruling_text(entry: Entry) -> str:

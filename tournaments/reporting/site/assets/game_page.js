@@ -2,6 +2,7 @@
 // Classic script, no network: it must work from the file system.  Texts of others only ever become textContent; the
 // body was escaped when the report was made.
 "use strict";
+const version = new URL(document.currentScript.src).search; // for the other scripts, too: browsers keep old ones
 async function kalarenaGames(packed) {
   const bytes = Uint8Array.from(atob(packed), (one) => one.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -100,7 +101,7 @@ async function kalarenaGames(packed) {
   });
   for (const file of ["replay_board.js", "replay.js"]) {
     const script = document.createElement("script");
-    script.src = `../assets/${file}`;
+    script.src = `../assets/${file}${version}`;
     script.async = false; // one after the other
     document.body.append(script);
   }
