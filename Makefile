@@ -27,7 +27,7 @@ DEMO_OUT := results/demo
 SOURCES := protocol referee sample_bots tournaments
 # Each start of a bot, of a worker and of a command would compile what it imports anew: a fifth of its time.
 unexport PYTHONDONTWRITEBYTECODE
-# Processes of tests; ``auto`` is one more than there are cores (tests/conftest.py).
+# Processes of tests; ``auto`` is one more than there are cores, two more in the slow tier (tests/conftest.py).
 WORKERS ?= auto
 COMPILE := $(BIN)/python -m compileall -q $(SOURCES)
 
@@ -71,7 +71,7 @@ test: $(VENV)/installed-dev
 	$(PYTEST) $(PARALLEL)
 
 # These tests wait for child processes longer than the quick ones do.
-test-slow: export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell expr $$(nproc) + 2)
+test-slow: export KALARENA_EXTRA_WORKERS ?= 2
 
 test-slow: $(VENV)/installed-dev
 	$(PYTEST) $(PARALLEL) -m "slow or attack or kill or fuzz or toolchain or browser or cluster"

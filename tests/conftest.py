@@ -47,9 +47,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers() -> int | None:
     """Return the number of processes for `-n auto`: tests wait for child processes a sixth of their time."""
-    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", core_count() + 1))
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None  # xdist reads it
+    return core_count() + int(os.environ.get("KALARENA_EXTRA_WORKERS", "1"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -64,7 +64,7 @@ FLAGS = {
         "it sent 'MOVE;+1': a plus sign, which this referee accepts and another one may not",
     ),
     "zero-padded": ("spelling", "it sent 'MOVE;01': a zero before the number"),
-    "pieces": ("spelling", " came in 7 pieces over "),
+    "pieces": ("spelling", " pieces over "),
     "stderr-first": ("stderr", "it wrote 180000 bytes to standard error before it read START"),
     "stderr-flood": ("stderr", "it wrote 1024000 bytes to standard error while it played"),
     "talk-after-end": ("end", "it sent 100 lines after END, beginning with 'MOVE;1'"),

@@ -40,11 +40,13 @@ def noted(begun: list[str], key: str) -> OnStart:
     return lambda _host: begun.append(key)
 
 
-async def becomes(condition: Callable[[], bool], within_s: float) -> None:
-    """Wait for a condition that no event reports."""
+async def becomes(
+    condition: Callable[[], bool], within_s: float, seen: Callable[[], object] = lambda: ""
+) -> None:
+    """Wait for a condition that no event reports; if it does not come true, show what is seen instead."""
     until = trio.current_time() + within_s
     while not condition():
-        assert trio.current_time() < until
+        assert trio.current_time() < until, seen()
         await trio.sleep(LOOK_S)
 
 

@@ -38,6 +38,8 @@ TWO_JOBS_LIMIT_S = 900.0
 END_LIMIT_S = 20.0
 """Within which what was cancelled has left nothing."""
 JOBS = 2
+ROUNDS = 20
+"""So many that the first job does not play all games of two bots before the second job is submitted."""
 SETTINGS = ClusterTable(queue=QUEUE, cores=1, memory="1 GiB", minimum=JOBS, maximum=JOBS)
 
 
@@ -189,19 +191,24 @@ async def test_the_server_has_jobs_while_it_plays_a_tournament(
     def jobs() -> int:
         return len(slurm.command("squeue", "--noheader").splitlines())
 
+    def seen() -> object:
+        return slurm.command("squeue"), state_of(harness, made), harness.service.status()
+
     async with open_service(tmp_path / "data", of_the_server(), limit_s=2 * START_LIMIT_S) as harness:
-        asked = spec(references=["first_legal", "greedy"], rounds=2)
+        asked = spec(references=["first_legal", "greedy"], rounds=ROUNDS)
         made = await harness.service.tournaments.create_tournament(asked, None)
         for wanted in (CompetitionState.PAUSED, CompetitionState.FINISHED):
             assert jobs() == 0
             await harness.service.start(made.id)
             if wanted is CompetitionState.PAUSED:
-                await becomes(lambda: jobs() == JOBS, START_LIMIT_S)
+                await becomes(lambda: jobs() == JOBS, START_LIMIT_S, seen)
                 await harness.service.pause(made.id)
-            await becomes(partial(lambda wanted: state_of(harness, made) is wanted, wanted), START_LIMIT_S)
-            await becomes(lambda: not jobs(), END_LIMIT_S)
+            await becomes(
+                partial(lambda wanted: state_of(harness, made) is wanted, wanted), START_LIMIT_S, seen
+            )
+            await becomes(lambda: not jobs(), END_LIMIT_S, seen)
         with Store(harness.database.competition(made.slug), read_only=True) as store:
-            assert len(store.played()) == 4
+            assert len(store.played()) == 2 * ROUNDS
             assert all(store.record(key).host_speed for key in store.played())
         assert harness.service.status().failures == ()
 
