@@ -449,7 +449,9 @@ class Grace:
         self._covers_exit = covers_exit
         self.is_hosts_fault = False
         """True if the grace ended because the host kept the bot waiting for too long."""
-        self._has_exited_in_time = self._is_over = False
+        self._looked_us = 0
+        """Wall time of the last call of ``is_over`` that read the counters."""
+        self._has_exited = self._has_exited_in_time = False
         timer.start_measuring(player)
         self._began = time.monotonic()
 
@@ -473,28 +475,27 @@ class Grace:
             return False
         usage = self._usage()
         is_queued = usage is not None and self._timer.is_queued(self._player)
-        more_us = extension_us(self._limit_us, charged_us(wall_us, usage), usage, is_queued=is_queued)
-        if more_us is None and self._has_exited():
+        spent_us = charged_us(wall_us, usage)
+        more_us = extension_us(self._limit_us, spent_us, usage, is_queued=is_queued)
+        if self._covers_exit and not self._has_exited and self._timer.is_exiting(self._player):
+            self._has_exited = True
+            # The bot exited after the last call: no more than the time since then is the kernel's.
+            self._has_exited_in_time = spent_us - (wall_us - self._looked_us) <= self._limit_us
+        self._looked_us = wall_us
+        if more_us is None and self._has_exited_in_time:
             more_us = QUEUED_EXTENSION_US
-        if more_us is not None and wall_us > host_fault_us(self._limit_us):
-            self.is_hosts_fault = True
-            more_us = None
         if more_us is None:
-            self._is_over = True
+            return True
+        if wall_us > host_fault_us(self._limit_us):
+            self.is_hosts_fault = True
             return True
         self._due_us = wall_us + more_us
         return False
 
-    def _has_exited(self) -> bool:
-        """Return True if the bot has exited in time: once it was seen, nothing is charged any more."""
-        if self._covers_exit and not self._has_exited_in_time:
-            self._has_exited_in_time = self._timer.is_exiting(self._player)
-        return self._has_exited_in_time
-
     def spent_us(self) -> int:
-        """Return the time that is charged so far, in microseconds; at most the limit if that is not over."""
+        """Return the time that is charged so far, in microseconds."""
         spent_us = charged_us(self._wall_us(), self._usage())
-        return spent_us if self._is_over else min(spent_us, self._limit_us)
+        return min(spent_us, self._limit_us) if self._has_exited_in_time else spent_us
 
     def _wall_us(self) -> int:
         return round((time.monotonic() - self._began) * 1e6)

@@ -371,22 +371,28 @@ def test_the_time_in_which_the_kernel_ends_a_bot_is_not_charged(host: Host) -> N
     assert grace.is_hosts_fault
 
 
+@pytest.mark.parametrize(("turns", "is_late"), [(15, False), (30, True)])
+def test_a_bot_that_waits_for_a_cpu_until_it_exits_is_late_by_its_charged_time(
+    host: Host, turns: int, is_late: bool
+) -> None:
+    grace, bot = grace_of(host)
+    bot.sleep(300_000)
+    for _ in range(turns):  # 10 ms are charged each time
+        bot.wait(40_000)
+        assert not grace.is_over()
+        bot.run(10_000)
+    bot.exited = True
+    bot.sleep(10_000 if is_late else 700_000)
+    assert grace.is_over() == is_late
+    assert (grace.spent_us() > GRACE_S * 1e6) == is_late
+
+
 def test_a_bot_that_exits_after_its_grace_is_late(host: Host) -> None:
     grace, bot = grace_of(host)
     bot.sleep(700_000)
     assert grace.is_over()
     bot.exited = True
     assert grace.spent_us() == 700_000
-
-
-def test_a_bot_that_is_found_to_have_ended_before_its_grace_is_over_is_in_time(host: Host) -> None:
-    """On a busy host, that can be found some time after the end."""
-    grace, bot = grace_of(host)
-    bot.sleep(490_000)
-    assert not grace.is_over()
-    bot.exited = True
-    bot.sleep(20_000)
-    assert grace.spent_us() == GRACE_S * 1e6
 
 
 @pytest.mark.parametrize("clock", [FAIR, WALL])
