@@ -205,8 +205,8 @@ class _ObservedBot(Bot):
         if not self.has_ended():
             if grace.is_hosts_fault:
                 raise RefereeError(
-                    f"the end of {self.player.name} after END could not be timed: this host kept it waiting "
-                    "for too long"
+                    f"the end of {self.player.name} after END could not be timed: this host kept the bot "
+                    "waiting for too long"
                 )
             observed.activity = self.tree.activity() if self.tree is not None else ""
             return

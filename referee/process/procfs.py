@@ -208,9 +208,11 @@ class Process:
 
     def is_exiting(self) -> bool:
         """Return True if no thread runs code of its own any more: only the kernel's work at exit is left."""
-        if len(self._threads) <= 1:
+        if self.thread_count <= 1:
             return self._is_exiting
-        return all(int(fields[6]) & PF_EXITING for _, fields in self._stats_of_threads())
+        stats = self._stats_of_threads()
+        is_complete = len(stats) == self.thread_count
+        return is_complete and all(int(fields[6]) & PF_EXITING for _, fields in stats)
 
     def _stats_of_threads(self) -> list[tuple[str, list[bytes]]]:
         """Return the path of each thread, and the fields of its stat after the name; see ``_read_stat``."""

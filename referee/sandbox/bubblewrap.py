@@ -285,7 +285,7 @@ def _bubblewrapped(
         if as_root:
             words += [tools.setpriv, f"--reuid={user}", f"--regid={user}", "--clear-groups"]
             words += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
-        words += [SHELL, "-c", START_ON_GO.format(**_free_descriptors(descriptors)), _mark()]
+        words += [SHELL, "-c", START_ON_GO.format(**_free_descriptors(descriptors)), _sandbox_mark()]
         path = ":".join([*program_directories(Path(player.command[0])), "/usr/local/bin", "/usr/bin", "/bin"])
         shown = {
             **{key: value for key, value in environment.items() if key in PASSED_ON},
@@ -311,16 +311,16 @@ def _bubblewrapped(
         raise
 
 
-def _mark() -> str:
-    """Return the mark of sandboxes, by which the reaper kills them if this process was killed.
+def _sandbox_mark() -> str:
+    """Return the mark by which the reaper finds the sandboxes of a process that was killed.
 
-    It is the shell's name for itself: a word of all command lines until the bot's program is executed, and of
-    bubblewrap's, which has the sandbox's first process, until the end.
+    The mark is ``$0`` of the shell in the sandbox.  It is a word of the command line of each program that
+    makes the sandbox, and bubblewrap and the sandbox's first process keep it until they end.
     """
     try:
         return mark()
     except OSError as error:
-        raise RefereeError(f"could not start the reaper of sandboxes: {error}") from error
+        raise RefereeError(f"could not start the sandbox reaper: {error}") from error
 
 
 def _namespaces(host_name: str, *, as_root: bool) -> Iterable[str]:

@@ -1,5 +1,6 @@
 """Detection of the best sandbox of this host, by running it, and the obstacle to a better one."""
 
+import errno
 import os
 import re
 import shutil
@@ -22,6 +23,8 @@ PROBE_LIMIT_S = 20.0
 """Seconds to wait for a sandbox, which starts within 20 ms; games are not possible on a slower host."""
 TRIES = 3
 """Maximum number of runs of a probe: one that was killed, as on a host without memory, shows nothing."""
+LACKING = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
+"""Errors at the start of a process when a host lacks memory, processes or descriptors for a moment."""
 PAUSE_S = 0.2
 """Seconds before a killed probe is run again: enough for another program to free its memory when it ends."""
 OLDEST_BWRAP = (0, 8)
@@ -249,26 +252,29 @@ class Run:
     errors: str
     seconds: float
     """Wall time of the program and all that confines it."""
+    error_number: int | None = None
+    """Number of the system's error if the program did not start; None if there is none."""
 
     @property
-    def was_killed(self) -> bool:
-        """True if a signal ended the program, or the program that confined it."""
+    def is_inconclusive(self) -> bool:
+        """True if the host lacked something, or a signal ended the program or the one that confined it."""
         # Shells and bubblewrap add 128 to a signal's number.
-        return self.status is not None and not 0 <= self.status <= 128
+        was_killed = self.status is not None and not 0 <= self.status <= 128
+        return was_killed or self.error_number in LACKING
 
 
-def _outcome(probe: Callable[[], Run]) -> Run:
-    """Return the outcome of a probe, which is run again if it was killed."""
+def _outcome(run_probe: Callable[[], Run]) -> Run:
+    """Return the outcome of a probe, which is run again while it is inconclusive."""
     for _ in range(TRIES - 1):
-        done = probe()
-        if not done.was_killed:
+        done = run_probe()
+        if not done.is_inconclusive:
             return done
         time.sleep(PAUSE_S)
-    return probe()
+    return run_probe()
 
 
 def _run(command: tuple[str, ...], **options: Any) -> Run:
-    """Run a command to its end, and return the outcome."""
+    """Run a command to its end, and return the outcome.  ``options`` are those of ``subprocess.run``."""
     began = time.monotonic()
     try:
         done = subprocess.run(
@@ -281,7 +287,8 @@ def _run(command: tuple[str, ...], **options: Any) -> Run:
             **options,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Run(None, "", str(error), time.monotonic() - began)
+        number = error.errno if isinstance(error, OSError) else None
+        return Run(None, "", str(error), time.monotonic() - began, number)
     return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
 
@@ -291,7 +298,8 @@ def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...
     try:
         confined = sandbox.confine(player, Limits(), os.environb)
     except (RefereeError, ValueError, OSError) as error:
-        return Run(None, "", str(error), 0.0)
+        cause = error.__cause__ or error
+        return Run(None, "", str(error), 0.0, cause.errno if isinstance(cause, OSError) else None)
     try:
         done = _run(
             confined.command,

@@ -5,7 +5,7 @@ start: a referee that is killed before that leaves a sandbox behind, idle or wit
 of 300 parents that were killed within 8 ms of its start, 169 left one.)  A process that confines bots
 therefore has a reaper beside it, which waits for the end of that process and then kills each sandbox with its
 mark.  The mark is a word of the sandbox's command line, from the start of the first program on.  Bots can see
-the mark as well; every process that has it as a word of its command line is killed, and no other.
+the mark as well.  Every process that has it as a word of its command line is killed, except the reaper.
 
 This file is also the reaper's program, and imports little for that reason.
 """
@@ -33,9 +33,12 @@ SCAN_INTERVAL_S = 0.005
 LONGEST_INTERVAL_S = 0.04
 """Longest interval between two scans.  The interval grows while nothing is found: a scan reads all processes
 of the host."""
-COMMAND_BYTES = 16_384
-"""Bytes of a command line in which the mark is looked for: the words before it are options, and at most three
-paths of 4,096 bytes (PATH_MAX, include/uapi/linux/limits.h)."""
+COMMAND_BYTES = 32_768
+"""Bytes of a command line in which the mark is searched for.
+
+The words before it are options, scripts, and at most four paths of 4,096 bytes (PATH_MAX,
+include/uapi/linux/limits.h).
+"""
 BLOCKED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 """Signals that request a process's end, blocked in the reaper, which ends by itself."""
 MARK_BYTES = 8
@@ -110,7 +113,10 @@ def reaper_pid() -> int | None:
 
 
 def kill_marked(mark: str) -> None:
-    """Kill all processes with this mark, until EMPTY_SCANS in SETTLE_S found none, or for END_LIMIT_S."""
+    """Kill all processes with this mark, for END_LIMIT_S at most.
+
+    The end is reached when at least EMPTY_SCANS scans, over at least SETTLE_S, have found no such process.
+    """
     last_found = time.monotonic()
     ends_at = last_found + END_LIMIT_S
     empty_scans, interval_s = 0, SCAN_INTERVAL_S

@@ -1,5 +1,6 @@
 """`kalarena doctor`: detection of the sandbox on made-up hosts, the report, and a real run."""
 
+import errno
 import os
 import shutil
 import signal
@@ -7,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from referee.sandbox import detection
+from referee.sandbox import detection, reaper
 from referee.sandbox.bubblewrap import Sandbox, Tier, Tools
 from referee.sandbox.cgroup import CgroupError
 from referee.sandbox.detection import Probe, Run, SandboxError, find_sandbox, probe
@@ -29,8 +30,8 @@ class Host:
         self.user = 1000
         self.version: tuple[int, ...] = (0, 8, 0)
         self.refusal = ""
-        self.kills: list[int] = []
-        """Exit statuses of the next probes, which are killed."""
+        self.next_runs: list[Run] = []
+        """Outcomes of the next probes; the others are as the host is."""
         self.names_refusal = ""
         """Error message of bubblewrap if it is to set a host name."""
         self.files: dict[str, str] = {}
@@ -52,8 +53,8 @@ class Host:
         return f"/usr/bin/{name}" if name in self.programs else None
 
     def _run(self, sandbox: Sandbox, *_: Any) -> Run:
-        if self.kills:
-            return Run(self.kills.pop(), "", "", 0.01)
+        if self.next_runs:
+            return self.next_runs.pop()
         refusal = self.refusal or (self.names_refusal if sandbox.tools.host_name else "")
         return Run(1, "", refusal, 0.01) if refusal else Run(0, "", "", 0.01)
 
@@ -232,14 +233,37 @@ def test_the_host_name_alone_is_refused(host: Host) -> None:
     assert tools.host_name == "bot"
 
 
-@pytest.mark.parametrize("status", [-signal.SIGHUP, -signal.SIGKILL, 128 + signal.SIGKILL])
-def test_a_probe_that_was_killed_is_tried_again(host: Host, status: int) -> None:
-    host.kills = [status, status]
+@pytest.mark.parametrize(
+    "run",
+    [
+        Run(-signal.SIGHUP, "", "", 0.01),
+        Run(-signal.SIGKILL, "", "", 0.01),
+        Run(128 + signal.SIGKILL, "", "", 0.01),
+        Run(None, "", "Resource temporarily unavailable", 0.0, errno.EAGAIN),
+        Run(None, "", "Cannot allocate memory", 0.0, errno.ENOMEM),
+    ],
+)
+def test_a_probe_that_shows_nothing_is_run_again(host: Host, run: Run) -> None:
+    host.next_runs = [run] * 2
     assert host.probe().sandbox.tier is Tier.BUBBLEWRAP
-    host.kills = [status] * 3
+    host.next_runs = [run] * 3
     found = host.probe()
     assert found.sandbox.tier is Tier.WEAK
-    assert f"exit status {status}" in found.why_not_better
+    assert (run.errors or f"exit status {run.status}") in found.why_not_better
+
+
+def test_a_reaper_that_cannot_be_started_for_a_moment_shows_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **_more: object) -> NoReturn:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(reaper, "_reaper", None)
+    monkeypatch.setattr(os, "posix_spawn", fail)
+    sandbox = Sandbox(Tier.BUBBLEWRAP, Tools("/usr/bin/bwrap", "/usr/bin/setpriv", "/usr/bin/prlimit"))
+    run = detection.run_as_bot(sandbox, ("/bin/true",))
+    assert run.errors.startswith("could not start the sandbox reaper: ")
+    assert run.is_inconclusive
 
 
 KILLED_ONCE = """#!/bin/sh

@@ -13,7 +13,7 @@ import pytest
 from referee.errors import RefereeError
 from referee.judge.limits import Limits
 from referee.judge.results import Player
-from referee.sandbox import bot_users, working_directory
+from referee.sandbox import bot_users, reaper, working_directory
 from referee.sandbox.bot_users import FEW_USERS, FEW_USERS_FIRST, FIRST_USER, MAX_BOTS, bot_user
 from referee.sandbox.bubblewrap import Confinement, Sandbox, Tier, Tools
 
@@ -168,6 +168,7 @@ def test_a_failure_gives_all_descriptors_back(tmp_path: Path, monkeypatch: pytes
     for number in range(3):
         (tmp_path / f"data{number}").touch(mode=0o600)
     player = replace(PLAYER, reads=(str(tmp_path),))
+    reaper.mark()  # its pipe stays open until this process ends
     before = open_descriptors()
     with pytest.raises(RefereeError, match="chmod -R"):
         Sandbox(Tier.BUBBLEWRAP, TOOLS).confine(player, Limits(), ENVIRONMENT)

@@ -17,7 +17,7 @@ from tests.support.confinement import needs_sandbox
 from tournaments.course.model import VersionState
 
 REAPED_WITHIN_S = 10.0
-"""Bound for the end of a sandbox's guard, which takes milliseconds."""
+"""Bound for the end of a sandbox reaper, which takes a third of a second."""
 
 
 def test_an_upload_from_the_zip_to_the_verdict(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_an_upload_from_the_zip_to_the_verdict(tmp_path: Path) -> None:
             course.send(archive, student=student)
 
 
-CHECKS = int(os.environ.get("KALARENA_CHECKS", "30"))
+CHECKS = int(os.environ.get("KALARENA_CHECKS", "15"))
 """``KALARENA_CHECKS``.  Each check of a sandboxed bot left a zombie before the server reaped them."""
 
 
@@ -53,7 +53,7 @@ def zombies_of(pid: int) -> list[str]:
 @pytest.mark.any_database
 @pytest.mark.long
 def test_checks_leave_no_zombie(tmp_path: Path) -> None:
-    """Each check has a guard of sandboxes, which ends after the check and is adopted by the server."""
+    """Each check has a sandbox reaper, which ends after the check and is adopted by the server."""
     needs_sandbox()
     with served_course(tmp_path / "data", game=GAME, sandbox_mode="required") as course:
         for number in range(CHECKS):

@@ -233,7 +233,7 @@ async def _keep_lock(lock: ServerLock, taken: list[TakenError], serving: trio.Ca
 
 
 async def _reap_orphans() -> None:
-    """Reap processes that this one adopts, such as the guard of a sandbox that outlives its check."""
+    """Reap processes that this one adopts, such as the sandbox reaper of a check that has ended."""
     with trio.open_signal_receiver(signal.SIGCHLD) as signals:
         reap_orphans()
         async for _ in signals:
