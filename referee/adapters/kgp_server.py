@@ -337,10 +337,12 @@ class KgpAdapter:
         is_player = client is self._player
         if is_player:
             self._player = None
+        is_too_soon = is_player and not self._follower.over
+        if is_too_soon:
+            note("KGP adapter: the bot closed its connection before the end of the game")
         if self._has_bot_ended and (is_player or not self._clients):
             self._loop.stop()
-        elif is_player and not self._follower.over:
-            note("KGP adapter: the bot closed its connection before the end of the game")
+        elif is_too_soon:
             self._bot.close_output()
 
     def _bot_ended(self) -> None:

@@ -186,6 +186,9 @@ async def test_a_fault_is_the_bots_own(
     assert outcome(await played(bot_of(tmp_path, kind, source), control=control)) == expected
 
 
+ENDS_BEFORE_ITS_CONNECTION = "if os.fork(): os._exit(0)\n        import time; time.sleep(0.2); break"
+
+
 @pytest.mark.parametrize(
     ("kind", "source", "words"),
     [
@@ -207,6 +210,11 @@ async def test_a_fault_is_the_bots_own(
         (
             "kgp python",
             KGP_PYTHON.replace('send(f"@{number} yield")', "break"),
+            "KGP adapter: the bot closed its connection before the end of the game",
+        ),
+        (  # another process of the bot has the connection for a moment longer
+            "kgp python",
+            KGP_PYTHON.replace('send(f"@{number} yield")', ENDS_BEFORE_ITS_CONNECTION),
             "KGP adapter: the bot closed its connection before the end of the game",
         ),
         (
