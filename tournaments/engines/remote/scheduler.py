@@ -13,8 +13,12 @@ from referee.process.subreaper import spare
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.extra import ClusterError
 
-START_LIMIT_S = 60.0
-"""Limit in seconds for its start, which takes 2 s on an idle machine."""
+START_LIMIT_S = 300.0
+"""Limit in seconds for its start.
+
+A start takes 2 s on an idle machine, and took more than 60 s on two cores with a load of 23.  A scheduler
+that ends is noticed at once.
+"""
 END_LIMIT_S = 10.0
 """Seconds after which it is killed; it disconnects its workers in less than a second."""
 LINE_BYTES = 10_000
