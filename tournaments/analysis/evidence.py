@@ -19,7 +19,7 @@ Pairs that are alike become one cluster before anything is computed, so that cop
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress, count, pairwise
 from typing import TypeVar
@@ -85,12 +85,9 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
         (game.pair, group) if game.pair else serial
         for game, group, serial in zip(included, group_of_game, serials, strict=True)
     ]
-
-    def text_of(kind: int) -> str:
-        line, winner = kinds[kind]
-        return f"{lines[line][1]} {winner}"
-
-    alike, halves = _merged(_numbered(pairs)[1], kind_of_game, text_of)
+    alike, halves = _merged(
+        _numbered(pairs)[1], kind_of_game, [f"{lines[line][1]} {winner}" for line, winner in kinds]
+    )
 
     copies = np.bincount(_integers(start_of_game), minlength=len(starts.first))
     start_of_line = _integers(start for start, _ in lines)
@@ -195,12 +192,9 @@ _NONE: Mapping[int, int] = {}
 
 
 def _merged(
-    cluster_of_game: Sequence[int], kind_of_game: Sequence[int], text_of: Callable[[int], str]
+    cluster_of_game: Sequence[int], kind_of_game: Sequence[int], texts: Sequence[str]
 ) -> tuple[dict[Kinds, int], Halves]:
-    """Return the number of clusters of each kind, and the numbers of halves that belong to whole pairs.
-
-    ``text_of`` returns the text of a game's kind, which does not depend on the order of the games.
-    """
+    """Return the number of clusters of each kind, and the numbers of halves that belong to whole pairs."""
     of_game, of_kind = _integers(cluster_of_game), _integers(kind_of_game)
     kinds_in_order = of_kind[np.lexsort((of_kind, of_game))].tolist()
     ends = np.cumsum(np.bincount(of_game)).tolist()
@@ -213,7 +207,7 @@ def _merged(
         # In an order that does not depend on the order of the games.
         wholes = [kinds for kinds in alike if len(kinds) > 1 and not alone.isdisjoint(kinds)]
         home: dict[int, Kinds] = {}
-        for kinds in sorted(wholes, key=lambda each: sorted(map(text_of, each))):
+        for kinds in sorted(wholes, key=lambda each: sorted(texts[kind] for kind in each)):
             for kind in kinds:
                 home.setdefault(kind, kinds)
         for kind in alone & home.keys():
