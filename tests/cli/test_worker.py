@@ -21,6 +21,7 @@ from tournaments.cli import worker
 from tournaments.cli.doctor import Health, examine
 from tournaments.cli.worker import ended_message, refusal_of_tier
 from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import Versions
 from tournaments.engines.remote.scheduler import open_scheduler
 from tournaments.engines.remote.waiting import DEMANDS, Demands
@@ -98,6 +99,15 @@ def test_a_host_joins_if_it_confines_bots_well_enough(
 @pytest.fixture(scope="module")
 def health() -> Health:
     return examine(Probe(Sandbox()))
+
+
+async def test_a_scheduler_that_does_not_start_in_time_is_an_error(
+    credentials: Credentials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tournaments.engines.remote.scheduler.START_LIMIT_S", 0.0)
+    with pytest.raises(ClusterError, match=r"did not start within 0 s; .*log may have the reason"):
+        async with open_scheduler(credentials, tmp_path / "log", "127.0.0.1"):
+            pass
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from tournaments.engines.remote.waiting import wait_for_slots
 
 START_LIMIT_S = 300.0
 """A node starts within 2 s on an idle machine; it took 40 s where twenty programs shared two
-cores, and a scheduler more than 60 s."""
+cores, and a scheduler probably more than 60 s."""
 LOOK_S = 0.01
 WHO = {"nanny": "tests.engines.cluster_node worker", "worker": "spawn_main", "game": "worker.game_process"}
 """Texts on the command lines of the processes of a worker's host."""

@@ -210,7 +210,7 @@ began = time.monotonic()
 mine = f"left-{time.monotonic_ns()}"
 for place in places:
     put(f"{place}/{mine}", "left")
-time.sleep(4.0)  # on a busy machine, the other one may start 2 s later
+time.sleep(4.0)  # on a busy machine, the other one may start more than 1 s later
 found = [name for place in places for name in os.listdir(place) if "left-" in name and name != mine]
 sys.stderr.write(f"{began} {time.monotonic()} {found}\\n")
 """

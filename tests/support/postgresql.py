@@ -21,7 +21,6 @@ import psycopg
 import pytest
 from sqlalchemy import URL
 
-from tournaments.database import postgresql
 from tournaments.database.location import Database
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 
@@ -32,8 +31,6 @@ SERVERS_ACCOUNT = "postgres"
 """Account of Debian's package, which runs the server where the tests run as root: PostgreSQL refuses that."""
 
 START_LIMIT_S = 60
-# On a busy machine, a new connection took longer than the 5 s in which a user's page is to be answered.
-postgresql.CONNECT_TIMEOUT_S = START_LIMIT_S
 IN_MEMORY = Path("/dev/shm")
 """Files in memory: making and dropping a database, with its 300 files, takes a quarter of the time there."""
 NEEDED_BYTES = 1 << 30

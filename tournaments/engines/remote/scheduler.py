@@ -16,7 +16,7 @@ from tournaments.engines.remote.extra import ClusterError
 START_LIMIT_S = 300.0
 """Limit in seconds for its start.
 
-A start takes 2 s on an idle machine, and took more than 60 s on two cores with a load of 23.  A scheduler
+A start takes 2 s on an idle machine; on two cores with a load of 23, none was seen within 60 s.  A scheduler
 that ends is noticed at once.
 """
 END_LIMIT_S = 10.0
@@ -56,11 +56,15 @@ async def open_scheduler(
 async def _address(process: trio.Process, log: Path) -> str:
     assert process.stdout is not None
     line = b""
-    with trio.move_on_after(START_LIMIT_S):
+    with trio.move_on_after(START_LIMIT_S) as limit:
         while more := await process.stdout.receive_some(LINE_BYTES):
             line += more
             if line.endswith(b"\n"):
                 break
+    if limit.cancelled_caught:
+        raise ClusterError(
+            f"the scheduler did not start within {START_LIMIT_S:g} s; {log} may have the reason"
+        )
     try:
         message = json.loads(line)
     except ValueError as error:
