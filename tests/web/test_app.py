@@ -354,6 +354,20 @@ async def test_malformed_forms_are_refused(world: World) -> None:
             assert answer.status_code in (400, 403), kind
 
 
+@pytest.mark.parametrize("charset", ["punycode", "undefined", "unicode_escape", "latin-1", '"utf-16"', "x\0"])
+async def test_a_form_in_another_encoding_is_refused_before_it_is_decoded(world: World, charset: str) -> None:
+    """The decoder of punycode takes seconds for the bytes of a small form."""
+    async with world.browser() as browser:
+        csrf = await browser.csrf("/sign-in")
+        fields = (f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'
+                  for name, text in (("csrf", csrf), ("a", "b")))  # fmt: skip
+        content = ("".join(fields) + "--x--\r\n").encode()
+        for given, status in (("", 200), ("; charset=UTF-8", 200), (f"; charset={charset}", 400)):
+            kind = {"content-type": f"multipart/form-data; boundary=x{given}"}
+            answer = await browser.post("/echo", content=content, headers=BROWSER | kind)
+            assert (answer.status_code, "UTF-8" in answer.text) == (status, status == 400)
+
+
 async def test_a_message_is_shown_once_and_as_text(world: World) -> None:
     async with world.browser() as browser:
         answer = await browser.submit("/sign-in", to="/saved")

@@ -12,6 +12,8 @@ import logging
 from secrets import token_hex
 
 import trio
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -287,14 +289,15 @@ class _ResponseSender:
 
 
 def _check_headers(scope: Scope) -> None:
-    """Check the size of a request's headers, and that they state one length of its body.
+    """Check a request's headers: their size, the length that they state, and the encoding of a form.
 
     The HTTP library limits headers only as long as they are incomplete.  After a request with two lengths,
-    which a proxy may read otherwise, the connection is closed (RFC 9112, 6.3).
+    which a proxy may read otherwise, the connection is closed (RFC 9112, 6.3).  A form's encoding is that of
+    its page, UTF-8; decoders of others can take minutes (punycode), or return text that cannot be stored.
 
     Raises:
         HeadersTooLarge: The headers have more bytes than LARGEST_HEADERS.
-        BadInput: The request has both Content-Length and Transfer-Encoding.
+        BadInput: The request has both Content-Length and Transfer-Encoding, or a form that is not in UTF-8.
 
     """
     size = len(scope.get("raw_path", b"")) + len(scope["query_string"])
@@ -306,6 +309,9 @@ def _check_headers(scope: Scope) -> None:
         raise HeadersTooLarge(f"The headers of a request may have {LARGEST_HEADERS >> 10} KiB.", CLOSE)
     if {b"content-length", b"transfer-encoding"} <= names:
         raise BadInput("A request has either Content-Length or Transfer-Encoding, not both.", CLOSE)
+    kind, options = parse_options_header(Headers(scope=scope).get("content-type"))
+    if kind == b"multipart/form-data" and options.get(b"charset", b"utf-8").lower() != b"utf-8":
+        raise BadInput("Forms are read as UTF-8: send this one without another charset.")
 
 
 def _declared(scope: Scope) -> int | None:
