@@ -129,6 +129,14 @@ def test_names_that_are_the_same_have_the_same_key(one: str, other: str) -> None
         assert same_name(one) != same_name(other)
 
 
+@pytest.mark.parametrize("read", [login_of, person_name, team_name])
+def test_a_text_that_is_far_too_long_is_refused_as_it_is(read: Callable[[str], str]) -> None:
+    """To normalize this one takes an hour, and no other thread runs meanwhile."""
+    with pytest.raises(CourseError, match=r"1 to|is the most"):
+        read("a" + "\u0301" * 500_000 + "\u0323" * 500_000)
+    assert read(" " * 1000 + "a\u0308" * 20 + " " * 1000) == "ä" * 20
+
+
 @given(st.text())
 def test_any_text_can_be_stored(text: str) -> None:
     stored = storable(text)

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from typing import Literal
 
 from referee.judge.verdict_text import quote
 from tournaments.bots.manifest import NAME
@@ -11,6 +12,8 @@ LONGEST_TEAM_NAME = 50
 """Maximum length in characters.  A version plays as ``NAME v123456``, and a bot's name has at most 60."""
 LONGEST_NAME = 100
 """Maximum length of a person's name, a token's or a competition's title, in characters."""
+LONGEST_TYPED = 4 * LONGEST_NAME
+"""Maximum length of a name before normalization, which joins up to four characters to one."""
 LONGEST_SHOWN = 60
 LONGEST_EMAIL = 254
 """Maximum length of an e-mail address in characters (RFC 5321, 4.5.3.1.3, without the brackets)."""
@@ -106,11 +109,19 @@ def shown(text: str) -> str:
     return quote(text, LONGEST_SHOWN)
 
 
+def normalized(form: Literal["NFC", "NFKC"], text: str, longest: int = LONGEST_TYPED) -> str:
+    """Return a text in a normal form of Unicode; unchanged if it has more than ``longest`` characters.
+
+    Such a text is too long in any form, and the time for it can grow with the square of its length.
+    """
+    return text if len(text) > longest else unicodedata.normalize(form, text)
+
+
 def _tidy(text: str) -> str:
-    return " ".join(part for part in unicodedata.normalize("NFC", text).split(" ") if part)
+    return normalized("NFC", " ".join(part for part in text.split(" ") if part))
 
 
 def _folded(text: str) -> str:
     """Return the text for Unicode's compatibility caseless matching, as far as letters and digits need it."""
-    once = unicodedata.normalize("NFKC", text).casefold()
-    return unicodedata.normalize("NFKC", once).casefold().strip(" ")
+    once = normalized("NFKC", text.strip(" ")).casefold()
+    return normalized("NFKC", once).casefold().strip(" ")

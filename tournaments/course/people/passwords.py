@@ -1,6 +1,5 @@
 """Passwords, hashed with Argon2id."""
 
-import unicodedata
 from functools import cache
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -9,6 +8,7 @@ import argon2
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from tournaments.course.model import CourseError
+from tournaments.course.texts import normalized
 
 SHORTEST, LONGEST = 10, 200
 """Minimum and maximum length in characters."""
@@ -86,7 +86,7 @@ def _common_words() -> frozenset[str]:
 
 def _normal(password: str) -> str:
     """Return the password in NFC, as RFC 8265 (OpaqueString) requires: systems encode letters differently."""
-    return unicodedata.normalize("NFC", password)
+    return normalized("NFC", password, 4 * LONGEST)
 
 
 def _bytes(text: str) -> bytes:
