@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.support.courses import NOW, PASSWORD, add_student, after
+from tests.support.courses import NOW, PASSWORD, account_with, add_student, after
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError, LinkPurpose, Role
 from tournaments.course.people import credentials
@@ -103,7 +103,7 @@ def test_an_invitation_is_accepted_once(course: Course) -> None:
     assert course.links.find(secret, NOW) is None
     with pytest.raises(CourseError, match="used already"):
         course.links.use(secret, ANOTHER, NOW)
-    assert course.accounts.check_password("student-1", PASSWORD) == accepted
+    assert account_with(course, "student-1", PASSWORD) == accepted
 
 
 @pytest.mark.parametrize("purpose", LinkPurpose)
@@ -126,7 +126,7 @@ def test_links_that_are_void(course: Course) -> None:
             course.links.use(secret, ANOTHER, moment)
     course.links.purge(after(days=2))
     assert course.links.find(newest, NOW) is None
-    assert course.accounts.check_password(student.login, PASSWORD) == student
+    assert account_with(course, student.login, PASSWORD) == student
 
 
 # Tokens

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, inspect
 
-from tests.support.courses import FAST_PASSWORDS, NOW, add_student, after, note
+from tests.support.courses import FAST_PASSWORDS, NOW, account_with, add_student, after, note
 from tournaments.course import model, schema
 from tournaments.course.casual_games import CasualPlayer
 from tournaments.course.course import MIGRATIONS, Course
@@ -96,7 +96,7 @@ def test_queries_for_any_text(course: Course) -> None:
             assert get(text) is None
         for find in (course.sessions.find, course.links.find, course.tokens.find):
             assert find(text, NOW) is None
-        assert course.accounts.check_password(text, text) is None
+        assert account_with(course, text, text) is None
         course.sessions.end(text)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Barrier, Thread
 
-from tests.support.courses import FAST_PASSWORDS, NOW, add_account, add_student
+from tests.support.courses import FAST_PASSWORDS, NOW, account_with, add_account, add_student
 from tests.support.store_locations import to_argument
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, CourseError, LinkPurpose, Role, Version
@@ -86,7 +86,7 @@ def test_a_link_is_used_once(course: Course) -> None:
     (winner,) = (number for number, result in enumerate(results) if not isinstance(result, CourseError))
     assert all("used already" in sentence for sentence in refused(results))
     for number, password in enumerate(passwords):
-        assert (course.accounts.check_password("student-1", password) is not None) is (number == winner)
+        assert (account_with(course, "student-1", password) is not None) is (number == winner)
 
 
 def test_a_name_is_taken_once(course: Course) -> None:

@@ -45,6 +45,12 @@ def add_account(course: Course, role: Role, login: str, team: Team | None = None
     return course.accounts.set_password(account.id, PASSWORD)
 
 
+def account_with(course: Course, login: str, password: str) -> Account | None:
+    """Return the account that signs in with this login and password."""
+    found = course.accounts.check_password(login, password)
+    return None if found is None else found[0]
+
+
 def add_version(course: Course, team: Team, by: Account, content: str, at: datetime = NOW) -> Version:
     """Add a team's next version."""
     version, is_new = course.versions.add(team.id, content, 3, 1000, by.id, "page", at)

@@ -191,6 +191,36 @@ async def test_an_unsigned_cookie_is_no_session(world: World) -> None:
 # Links.
 
 
+async def test_a_new_password_overtakes_what_is_done_with_the_old_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old password was right when it was checked, and is changed before a session begins."""
+    accounts = world.course.accounts
+    check = accounts.check_password
+    async with world.browser() as known, world.browser() as other:
+        await known.sign_in("student-1")
+
+        def overtaken(login: str, password: str) -> object:
+            found = check(login, password)
+            assert found is not None
+            accounts.set_password(found[0].id, NEW)
+            return found
+
+        monkeypatch.setattr(accounts, "check_password", overtaken)
+        answer = await other.submit("/sign-in", {"login": "student-1", "password": PASSWORD})
+        assert (answer.status_code, signing_in.WRONG in answer.text) == (403, True)
+        assert not await is_signed_in(other)
+
+        monkeypatch.setattr(accounts, "check_password", check)
+        await known.sign_in("student-1", NEW)
+        page = await known.csrf("/account")
+        monkeypatch.setattr(accounts, "check_password", overtaken)
+        fields = {"csrf": page, "old": NEW} | passwords("a third long password")
+        answer = await known.post("/account/password", data=fields, headers=BROWSER)
+        assert (answer.status_code, "changed in the meantime" in answer.text) == (400, True)
+    assert check("student-1", NEW) is not None
+
+
 async def test_a_link_sets_a_password_once(world: World) -> None:
     link = make_link(world)
     async with world.browser() as browser, world.browser() as second:

@@ -72,18 +72,26 @@ class Accounts:
         """Hash a new password and store it.  Raises CourseError."""
         return self.keep_password(account_id, self.hash_password(password))
 
-    def check_password(self, login: str, password: str) -> Account | None:
-        """Return the account with this login and password; None if there is none.
+    def check_password(self, login: str, password: str) -> tuple[Account, str] | None:
+        """Return the account with this login and password, and the password's hash; None if there is none.
 
-        An unknown login takes as long, and None does not reveal the reason.
+        An unknown login takes as long, and None does not reveal the reason.  As it takes long, the caller
+        calls ``check_unchanged`` with the hash in the transaction in which it acts on the result.
         """
         row = self._row(login)
         kept = None if row is None or row.disabled else row.password
         if not self._passwords.check(kept, password) or row is None or kept is None:
             return None
         if self._passwords.is_old(kept):
-            self._renew(row.id, kept, password)
-        return account_of(row)
+            kept = self._renew(row.id, kept, password)
+        return account_of(row), kept
+
+    def check_unchanged(self, account_id: int, kept: str) -> None:
+        """Raise CourseError if an account's password has another hash by now."""
+        with self._transactions.reading() as connection:
+            query = select(account.c.password).where(account.c.id == account_id)
+            if connection.execute(query).scalar_one_or_none() != kept:
+                raise CourseError("the password was changed in the meantime")
 
     def _row(self, login: str) -> Any | None:
         try:
@@ -93,12 +101,13 @@ class Accounts:
         with self._transactions.reading() as connection:
             return connection.execute(select(account).where(account.c.login == login)).one_or_none()
 
-    def _renew(self, account_id: int, kept: str, password: str) -> None:
+    def _renew(self, account_id: int, kept: str, password: str) -> str:
         """Store a hash with the current parameters, unless the password was changed in the meantime."""
         renewed = self._passwords.hash(password)
         with self._transactions.writing() as connection:
             same = (account.c.id == account_id) & (account.c.password == kept)
             connection.execute(update(account).where(same).values(password=renewed))
+        return renewed
 
     def set_role(self, account_id: int, role: Role) -> Account:
         """Change the role; an account that is no longer a student's leaves its team.

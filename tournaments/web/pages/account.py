@@ -90,7 +90,8 @@ async def change_password(request: Request) -> Response:
     if text_of(form, "password") != text_of(form, "again"):
         return await account_page(request, 400, wrong_password="The two new passwords are not the same.")
     async with site.hashing:
-        if await in_thread(site.course.accounts.check_password, user.login, text_of(form, "old")) is None:
+        found = await in_thread(site.course.accounts.check_password, user.login, text_of(form, "old"))
+        if found is None:
             return await account_page(request, 400, wrong_password="The old password is wrong.")
         try:
             kept = await in_thread(site.course.accounts.hash_password, text_of(form, "password"))
@@ -102,6 +103,7 @@ async def change_password(request: Request) -> Response:
     revoked = 0 if keeps_tokens else len(await in_thread(site.course.tokens.of, user.id))
 
     def change() -> str:
+        site.course.accounts.check_unchanged(user.id, found[1])
         site.course.accounts.keep_password(user.id, kept)  # which ends all sessions
         if not keeps_tokens:
             site.course.tokens.revoke_all(user.id)

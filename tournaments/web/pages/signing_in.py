@@ -1,13 +1,14 @@
 """Signing in and out, and one-time links for choosing a password."""
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from secrets import token_hex
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tournaments.course.model import Account, CourseError, LinkPurpose
-from tournaments.course.texts import login_of
+from tournaments.course.texts import LONGEST_NAME, login_of
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rate_limits import RateLimit, address_key
 from tournaments.web.http.rendering import render, see_other
@@ -45,14 +46,20 @@ async def sign_in(request: Request) -> Response:
     for limit, key in buckets:
         site.check_rate(limit, key, TOO_MANY_ATTEMPTS)
     async with site.hashing:
-        account = await in_thread(site.course.accounts.check_password, login, password)
-    if account is None or account.disabled:
-        values = {"next": local_path(wanted), "login": login, "wrong": WRONG}
-        return render(request, "sign_in.html", 403, active="sign-in", **values)
-    for limit, key in buckets:
-        if limit is not site.limits.sign_in_address:
-            limit.give_back(key, site.now().timestamp())
-    return await _begin_session(request, account, local_path(wanted))
+        found = await in_thread(site.course.accounts.check_password, login, password)
+    try:
+        if found is not None:
+            account, kept = found
+            check = partial(site.course.accounts.check_unchanged, account.id, kept)
+            response = await _begin_session(request, account, local_path(wanted), before=check)
+            for limit, key in buckets:
+                if limit is not site.limits.sign_in_address:
+                    limit.give_back(key, site.now().timestamp())
+            return response
+    except CourseError:  # the account was disabled, or has another password by now
+        pass
+    values = {"next": local_path(wanted), "login": login, "wrong": WRONG}
+    return render(request, "sign_in.html", 403, active="sign-in", **values)
 
 
 def _buckets(request: Request, login: str) -> list[tuple[RateLimit, Hashable]]:
@@ -76,8 +83,8 @@ def _bucket(login: str) -> str:
     """Return the bucket of a login: one for all the ways to write it, or each would have its own."""
     try:
         return login_of(login)
-    except CourseError:  # not a valid login
-        return login.casefold()
+    except CourseError:  # not a valid login; the limits keep their buckets in memory
+        return login[:LONGEST_NAME].casefold()
 
 
 async def sign_out(request: Request) -> Response:
