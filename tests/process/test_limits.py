@@ -81,17 +81,19 @@ async def test_memory_of_all_processes_together(tmp_path: Path, tier: str, code:
 
 
 COMPLAINS = "input()\nprint('#', flush=True)" + HELD
-LATER = "\nimport os, time\ninput()\ntime.sleep(0.3)\n"
+LATER = "\nimport time\ninput()\ntime.sleep(0.3)\n"
+MEMORY_LATER = f"first = bytearray(b'x') * (170 << 20){LATER}rest = bytearray(b'x') * (60 << 20)"
+"""It has little left to do until it passes the limit: on a busy machine, 200 MB can take a second."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tier", "code", "limits"),
     [
-        ("weak", "block = bytearray(os.urandom(1)) * (300 << 20)", Limits(memory_mb=200, end_grace_s=0.1)),
+        ("weak", MEMORY_LATER, Limits(memory_mb=200, end_grace_s=0.1)),
         (
             "confined",
-            "[open(f'file{number}', 'w').close() for number in range(60)]",
+            LATER + "[open(f'file{number}', 'w').close() for number in range(60)]",
             Limits(directory_files=40, end_grace_s=0.1),
         ),
     ],
@@ -109,7 +111,7 @@ async def test_a_limit_that_the_opponent_passes_during_a_complaint(
 
     monkeypatch.setattr(Bot, "kill", kill_late)
     players = []
-    for name, program in (("complaining", COMPLAINS), ("culprit", LATER + code + HELD)):
+    for name, program in (("complaining", COMPLAINS), ("culprit", code + HELD)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "bot.py").write_text(program)
         players.append(resolve_bot(name, tmp_path))

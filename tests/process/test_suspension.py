@@ -196,7 +196,7 @@ def test_a_runner_cannot_escape_its_stop() -> None:
 
 BOT = SUPPORT / "thinking_bot.py"
 WAYS = ("--ponder", "--child-ponder", "--fork-ponder")
-OPPONENT_S = 0.3
+OPPONENT_S = 0.6
 """Thinking time of the opponent for a move; it has two or more moves in a game."""
 LIMITS = Limits(end_grace_s=10.0)
 
@@ -242,9 +242,9 @@ async def test_suspend_stops_everything_that_ponders(way: str, seat: int, sandbo
     for owns_loop in (True, False):
         stopped = (await play("suspend", players, sandbox, owns_loop=owns_loop)).off_turn_cpu_us[seat]
         assert stopped is not None
-        # A suspended bot computes until the stop reaches it: for 40 ms a turn on two busy cores.  There the
-        # other one gets less than all of the time, but far more than that.
-        assert measured > 20_000
+        # A suspended bot computes until the stop reaches it: for 40 ms a turn on two busy cores, of which it
+        # gets a part alone, as the other one does.
+        assert measured > 10_000
         assert stopped < measured / 3
 
 

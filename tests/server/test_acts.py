@@ -102,6 +102,8 @@ async def test_rejudging(database: Database, tmp_path: Path) -> None:
     async with open_harness(tmp_path / "data", database=database) as harness, running(harness) as tournaments:
         by = add_account(harness.course, Role.ADMIN, "admin")
         one = await cup(harness, tournaments)
+        await tournaments.start(one.id)
+        await until(lambda: harness.engine.waiting)  # the fault would be that of the start, else
         with fault_before(1), pytest.raises(InjectedError):
             await tournaments.rejudge(one.id, by)
         assert tournaments.rejudgings.get(one.id) is None
