@@ -221,10 +221,10 @@ class Application:
             )
         if path.startswith("/api/") or (context is not None and context.route.api):
             return JSONResponse({"error": error.sentence}, error.status, error.headers)
-        if isinstance(error, NotSignedIn):
-            return RedirectResponse(auth.sign_in_path(request), 303)
         if "application/json" in request.headers.get("accept", ""):  # a script of a page
             return JSONResponse({"error": error.sentence}, error.status, error.headers)
+        if isinstance(error, NotSignedIn):
+            return RedirectResponse(auth.sign_in_path(request), 303)
         try:
             if context is None:
                 context = await self._without_route(request)
