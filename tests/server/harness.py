@@ -142,7 +142,7 @@ class ServiceHarness:
         """Submit a team's next version; the team is added if there is none of the name."""
         found = self.course.teams.by_name(team) or self.course.teams.add(team, NOW)
         student = (self.course.accounts.of_team(found.id) or [add_student(self.course, found)])[0]
-        version, is_new = await self.service.submit(files, found.id, student.id, "page")
+        version, is_new = await self.service.submit(files, found.id, student.id, "page", NOW)
         assert is_new
         return version
 

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -53,7 +53,7 @@ async def test_simultaneous_uploads_are_stored_and_numbered(
         contents: dict[int, str] = {}
 
         async def submit(number: int) -> None:
-            version, is_new = await harness.service.submit(bot(number), team.id, student.id, "api")
+            version, is_new = await harness.service.submit(bot(number), team.id, student.id, "api", NOW)
             assert is_new
             contents[version.number] = version.content
 
@@ -86,12 +86,12 @@ async def test_an_upload_that_is_not_permitted_leaves_nothing(
     async with open_service(tmp_path) as harness:
         first = await harness.submit("Team 1", bot(1))
         harness.course.settings.change(**settings)
-        again, is_new = await harness.service.submit(bot(1), first.team_id, first.submitted_by, "page")
+        again, is_new = await harness.service.submit(bot(1), first.team_id, first.submitted_by, "page", NOW)
         assert (again.id, is_new) == (first.id, False)  # the same files are the same version
         large = SubmittedFile("table.bin", bytes(1 << 20))  # of which an archive has a kilobyte
         second = replace(bot(2), files=(*bot(2).files, large))
         with pytest.raises(CourseError, match=why):
-            await harness.service.submit(second, first.team_id, first.submitted_by, "page")
+            await harness.service.submit(second, first.team_id, first.submitted_by, "page", NOW)
         with pytest.raises(MissingContentError):
             harness.service.contents.path(content_digest(second.files))
         assert [one.id for one in harness.course.versions.of_team(first.team_id)] == [first.id]
@@ -106,7 +106,7 @@ async def test_built_bots_count_as_storage(tmp_path: Path, checks: FakeChecks, l
         built.mkdir(parents=True)
         (built / "table.bin").write_bytes(bytes(3 << 20))  # made by its build
         with pytest.raises(CourseError, match=r"uploads and the bots built from them take 3\.\d of 3 MiB"):
-            await harness.service.submit(bot(2), first.team_id, first.submitted_by, "page")
+            await harness.service.submit(bot(2), first.team_id, first.submitted_by, "page", NOW)
         assert harness.service.built_size(first.team_id) >= 3 << 20
         if limit == "team_storage_mb":
             other = await harness.submit("Team 2", bot(2))
@@ -284,12 +284,12 @@ class UploadRecorder:
     uploads: list[Upload] = field(default_factory=list)
     is_closed: bool = False
 
-    async def submit(self, upload: Upload, team_id: int, account_id: int, origin: str) -> Any:
+    async def submit(self, upload: Upload, team_id: int, account_id: int, origin: str, at: datetime) -> Any:
         if self.is_closed:
             raise CourseError("the deadline has passed")
         self.uploads.append(upload)
         digest = content_digest(upload.files)
-        return self.course.versions.add(team_id, digest, len(upload.files), 1, account_id, origin, NOW)
+        return self.course.versions.add(team_id, digest, len(upload.files), 1, account_id, origin, at)
 
     async def set_up(self) -> Mapping[str, str]:
         return await set_up_demo(self.course, cast("Service", self), NOW)

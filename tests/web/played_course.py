@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -265,12 +266,12 @@ class PlayedService:
         )
 
     async def submit(
-        self, upload: Upload, team_id: int, account_id: int, origin: str
+        self, upload: Upload, team_id: int, account_id: int, origin: str, at: datetime
     ) -> tuple[Version, bool]:
         content = self.contents.put(upload.files)
         course = self.world.course
         size = sum(len(file.content) for file in upload.files)
-        values = (team_id, content, len(upload.files), size, account_id, origin, NOW, course.settings.load())
+        values = (team_id, content, len(upload.files), size, account_id, origin, at, course.settings.load())
         return course.versions.add(*values)
 
     async def check_log(self, version_id: int) -> CheckLog:

@@ -3,21 +3,25 @@
 import errno
 import io
 import zipfile
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
+import trio
 from starlette import formparsers
 
 from sample_bots.starters_catalog import STARTERS
 from tests.support.courses import NOW
 from tests.web.played_course import SECRET, Played
-from tests.web.site import Browser
+from tests.web.site import BROWSER, Browser
 from tournaments.bots.storage import ContentError
 from tournaments.bots.upload.archive import read_upload
 from tournaments.course.model import Checked, Version, VersionState
 from tournaments.database.base import StoreError
 from tournaments.server.checks.check_log import CheckLog
+from tournaments.web.http import uploads
+from tournaments.web.http.uploads import MOST_RECEIVED
 from tournaments.web.pages.starter_kits import kit
 
 BOT = b"#!/usr/bin/env python3\nprint('MOVE;1')\n"
@@ -134,6 +138,60 @@ async def test_an_upload_that_cannot_be_stored_is_a_fault_of_the_server(
             assert "/srv/x" not in sentence
     assert "/srv/x" in caplog.text
     assert newest(played).number == 1
+
+
+async def test_an_upload_counts_from_the_moment_at_which_it_had_arrived(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uploads wait for one another to be unpacked, which can take longer than is left."""
+    world = played.world
+    world.course.settings.change(deadline=world.clock() + timedelta(seconds=1))
+    arrived = world.clock()
+
+    def late(*arguments: Any) -> Any:
+        world.clock.advance(seconds=5)
+        return read_upload(*arguments)
+
+    monkeypatch.setattr(uploads, "read_upload", late)
+    async with world.browser("student") as browser:
+        assert (await send_bot(browser)).status_code == 303
+        assert (newest(played).number, newest(played).submitted_at) == (2, arrived)
+        assert "The deadline was" in (await send_bot(browser, BOT * 2)).text
+    assert newest(played).number == 2
+
+
+async def test_few_uploads_of_an_account_are_received_at_a_time(played: Played) -> None:
+    begun, ended = trio.Semaphore(0), trio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"--x\r\n"
+        begun.release()
+        await ended.wait()
+
+    async def send_slowly(browser: Browser) -> None:
+        kind = {"content-type": "multipart/form-data; boundary=x"}
+        assert (await browser.post("/my/upload", content=slow(), headers=BROWSER | kind)).status_code == 403
+
+    async with (
+        played.world.browser("student") as browser,
+        played.world.browser("other") as other,
+        trio.open_nursery() as nursery,
+    ):
+        for _ in range(MOST_RECEIVED):
+            nursery.start_soon(send_slowly, browser)
+            await begun.acquire()
+        answer = await send(browser, [("file", ("bot.py", BOT))], **JSON)
+        assert (answer.status_code, "still being received" in answer.json()["error"]) == (429, True)
+        assert (await send_bot(other)).status_code == 303
+        ended.set()
+    async with played.world.browser("student") as browser:
+        assert (await send_bot(browser)).status_code == 303
+
+
+async def test_a_script_is_told_that_its_session_has_ended(played: Played) -> None:
+    async with played.world.browser() as browser:
+        answer = await browser.post("/my/upload", headers=BROWSER | JSON)
+        assert (answer.status_code, answer.json()) == (401, {"error": "Sign in to see this page."})
 
 
 async def test_the_same_files_are_no_new_version(played: Played) -> None:

@@ -36,7 +36,7 @@ async def set_up_demo(course: Course, service: Service, now: datetime) -> Mappin
         team = student.team_id
         if team is not None and not await trio.to_thread.run_sync(course.versions.of_team, team):
             with contextlib.suppress(CourseError):  # after a deadline the team stays without a bot
-                await service.submit(upload, team, student.id, "page")
+                await service.submit(upload, team, student.id, "page", now)
     return await trio.to_thread.run_sync(_links, course, [*students, lecturer], now)
 
 

@@ -123,37 +123,39 @@ class Service:
                 nursery.start_soon(kept_running, name, task, self._context.failures)
 
     async def submit(
-        self, upload: Upload, team_id: int, account_id: int, origin: str
+        self, upload: Upload, team_id: int, account_id: int, origin: str, at: datetime
     ) -> tuple[Version, bool]:
-        """Store an upload as its team's next version, and queue its check.
+        """Store an upload that had arrived at ``at`` as its team's next version, and queue its check.
 
         The upload is on the disk when this method returns.  Returns the existing version and False if the
-        team's newest version has the same files.  Raises CourseError if the team may not upload now;
+        team's newest version has the same files.  Raises CourseError if the team might not upload then;
         ContentError, StoreError if the upload could not be stored.
         """
-        version, is_new = await trio.to_thread.run_sync(self._keep, upload, team_id, account_id, origin)
+        version, is_new = await trio.to_thread.run_sync(self._keep, upload, team_id, account_id, origin, at)
         if version.state in UNCHECKED:
             self._qualifying.queued(version.id)
         return version, is_new
 
-    def _keep(self, upload: Upload, team_id: int, account_id: int, origin: str) -> tuple[Version, bool]:
-        course, now = self._context.course, self._context.now()
+    def _keep(
+        self, upload: Upload, team_id: int, account_id: int, origin: str, at: datetime
+    ) -> tuple[Version, bool]:
+        course = self._context.course
         settings = course.settings.load()
         # A refused upload is not written to the disk.  The conditions are checked again in ``add``, below.
         newest = course.versions.of_team(team_id)[:1]
-        today = course.versions.counts(team_id, day_of(settings, now)[0])
+        today = course.versions.counts(team_id, day_of(settings, at)[0])
         size, digest = sum(len(file.content) for file in upload.files), content_digest(upload.files)
         storage = replace(
             course.versions.storage(team_id, digest, size),
             built_of_team=self.built_size(team_id),
             built_of_course=self._bots.size(self._bots.digests()),
         )
-        why_not = may_upload(settings, now, today, newest[0].number if newest else 0, storage)
+        why_not = may_upload(settings, at, today, newest[0].number if newest else 0, storage)
         if why_not is not None and not (newest and newest[0].content == digest):
             raise CourseError(why_not)
         content = self.contents.put(upload.files)
         files = len(upload.files)
-        return course.versions.add(team_id, content, files, size, account_id, origin, now, settings)
+        return course.versions.add(team_id, content, files, size, account_id, origin, at, settings)
 
     def built_size(self, team_id: int) -> int:
         """Return the bytes of the bots that are built from a team's uploads.  Blocks."""

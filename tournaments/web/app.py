@@ -9,6 +9,7 @@ the site, or JSON for the API; no exception in a handler ends the server.
 """
 
 import logging
+from contextlib import nullcontext
 from secrets import token_hex
 
 import trio
@@ -51,6 +52,7 @@ from tournaments.web.http.security import (
     may_post,
     security_headers,
 )
+from tournaments.web.http.uploads import admitted_upload
 
 LOG = logging.getLogger("kalarena.web")
 FORM_BYTES = 2 * MEBIBYTE
@@ -178,10 +180,12 @@ class Application:
         request.state.context = context = RequestContext(site, settings, route, address)
         await auth.authenticate(request, context)
         auth.check_access(request, context)
+        uploads = route.uploads and context.user is not None
         try:
-            if route.method == "POST":
-                await auth.check_form(request, context)
-            return await route.handler(request)
+            with admitted_upload(site, context.user) if uploads else nullcontext():
+                if route.method == "POST":
+                    await auth.check_form(request, context)
+                return await route.handler(request)
         except CourseError as error:
             raise BadInput(str(error)) from error
         except MultiPartException as error:

@@ -20,7 +20,6 @@ from tournaments.web.http.request_context import Site, settings_of, signed_in_us
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.uploads import (
     LARGEST_BODY,
-    TOO_MANY_UPLOADS,
     receive_upload,
     submit_upload,
     unpack_upload,
@@ -47,11 +46,11 @@ async def submit(request: Request) -> Response:
     name = text_in_query(request, "name", "")
     if not name:
         raise BadInput("The query needs name=, the file's name, such as ?name=bot.zip.")
-    site.check_rate(site.limits.uploads, account.id, TOO_MANY_UPLOADS)
     limits = upload_limits(settings_of(request))
     with await receive_upload(request, limits) as file:
+        at = site.now()  # uploads wait for one another to be unpacked, which is not the student's time
         upload = await unpack_upload(name, file, limits)
-    version, is_new = await submit_upload(site, upload, account, ORIGIN)
+    version, is_new = await submit_upload(site, upload, account, ORIGIN, at)
     view = await _own_view(site, version)
     shape = SubmissionAnswer(version=view, new=is_new, passed_over=list(upload.passed_over))
     return answer(shape, 201 if is_new else 200)
@@ -138,6 +137,7 @@ OPERATIONS = (
             "api_submit",
             api=True,
             body_limit=LARGEST_BODY,
+            uploads=True,
         ),
         "Submit a version of the team's bot",
         {201: SubmissionAnswer, 200: SubmissionAnswer},

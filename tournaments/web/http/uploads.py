@@ -1,7 +1,9 @@
 """Uploads, from the body of a request to the files of a submission."""
 
 import tempfile
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from datetime import datetime
 from typing import BinaryIO, cast
 
 import trio
@@ -13,7 +15,7 @@ from tournaments.bots.upload.limits import MEBIBYTE, Upload, UploadError, Upload
 from tournaments.course.model import Account, Version
 from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError
-from tournaments.web.http.errors import TooLarge, UploadRefused, storage_failure
+from tournaments.web.http.errors import TooLarge, TooMany, UploadRefused, storage_failure
 from tournaments.web.http.request_context import Site
 
 LARGEST_BODY = 1024 * MEBIBYTE
@@ -24,6 +26,10 @@ MOST_READ = 2
 """Uploads unpacked at a time: each may take as much memory as all its files."""
 
 TOO_MANY_UPLOADS = "You upload very often."
+MOST_RECEIVED = 3
+"""Uploads of an account that are received at a time: each may take 20 minutes, with its form in memory."""
+RECEIVED_S = 10.0
+"""Seconds after which the next upload may be tried while others are received."""
 
 READING = trio.CapacityLimiter(MOST_READ)
 """Limiter of all tasks that unpack uploads."""
@@ -38,6 +44,25 @@ def upload_limits(settings: Settings) -> UploadLimits:
         total_bytes=max(usual.total_bytes, 2 * upload),
         file_bytes=max(usual.file_bytes, upload),
     )
+
+
+@contextmanager
+def admitted_upload(site: Site, account: Account) -> Iterator[None]:
+    """Count an upload of an account, which is received and unpacked within the block.
+
+    Raises:
+        TooMany: The account uploads too often, or too much at a time.
+
+    """
+    site.check_rate(site.limits.uploads, account.id, TOO_MANY_UPLOADS)
+    receiving = site.limits.receiving
+    if receiving[account.id] >= MOST_RECEIVED:
+        raise TooMany(f"{MOST_RECEIVED} of your uploads are still being received.", RECEIVED_S)
+    receiving[account.id] += 1
+    try:
+        yield
+    finally:
+        receiving[account.id] -= 1
 
 
 async def receive_upload(request: Request, limits: UploadLimits) -> BinaryIO:
@@ -94,17 +119,19 @@ async def unpack_upload(name: str, file: BinaryIO, limits: UploadLimits) -> Uplo
         raise UploadRefused(str(error)) from error
 
 
-async def submit_upload(site: Site, upload: Upload, account: Account, origin: str) -> tuple[Version, bool]:
-    """Submit a student's upload; return its version, and True if that is new.
+async def submit_upload(
+    site: Site, upload: Upload, account: Account, origin: str, at: datetime
+) -> tuple[Version, bool]:
+    """Submit a student's upload that had arrived at ``at``; return its version, and True if that is new.
 
     Raises:
-        CourseError: The team may not upload now.
+        CourseError: The team might not upload then.
         Unavailable: The upload could not be stored, which is this server's fault.
 
     """
     assert account.team_id is not None  # Access.STUDENT
     try:
-        return await site.service.submit(upload, account.team_id, account.id, origin)
+        return await site.service.submit(upload, account.team_id, account.id, origin, at)
     except ContentError as error:
         raise storage_failure(error) from error
     except StoreError as error:
