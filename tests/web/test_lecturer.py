@@ -23,6 +23,7 @@ from tournaments.course.model import Account, CompetitionState, Role
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 from tournaments.server.status import Disk
 from tournaments.web.lecturer.people import people_of
+from tournaments.web.lecturer.settings import SHOWN
 from tournaments.web.views.competition_view import entrants_of
 
 ROSTER = "login,name,team\nstudent-1,Student One,Team 1\nstudent-9,Student 9,Team 9\n"
@@ -182,6 +183,25 @@ async def test_saving_the_form_as_it_is_changes_nothing(played: Played) -> None:
     (entry,) = course.journal.entries(9)
     assert entry.detail["changes"] == {"title": ["Kalarena", "New"], "uploads_per_day": [None, 3]}
     assert played.service.changes == 2
+
+
+async def test_saving_leaves_what_others_have_changed_in_the_meantime(played: Played) -> None:
+    settings, clock = played.world.course.settings, played.world.clock
+    async with played.world.browser("lecturer") as browser, played.world.browser("admin") as other:
+        fields = form_of((await browser.get("/teach/settings")).text)
+        clock.advance(seconds=0.7)
+        await sent(other, "/teach/settings/freeze", freeze="now")
+        settings.change(uploads_per_day=5)
+        await sent(browser, "/teach/settings", 400, **fields | {"title": ""})
+        await sent(browser, "/teach/settings", **fields | {"title": "New"})
+        after = settings.load()
+        assert (after.title, after.uploads_per_day, after.frozen_at) == ("New", 5, clock())
+        fields = form_of((await browser.get("/teach/settings")).text)
+        await sent(browser, "/teach/settings", **fields | {"title": "Newer"})
+        assert settings.load().frozen_at == clock()  # which the form shows without its microseconds
+        fields.pop(SHOWN)  # as a script sends it: all settings
+        await sent(browser, "/teach/settings", **fields | {"frozen_at": ""})
+    assert settings.load().frozen_at is None
 
 
 async def test_each_problem_is_shown_at_its_field(played: Played) -> None:

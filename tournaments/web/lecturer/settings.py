@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.audit import Act
+from tournaments.course.model import CourseError
 from tournaments.course.settings import Settings, SettingsError, settings_of_form
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
@@ -33,6 +34,8 @@ SECTIONS = tuple(
         ("Sandbox and limits", "sandbox_mode memory_mb processes check_total_s"),
     )
 )
+SHOWN = "shown_settings"
+"""Hidden input with the settings that the page shows."""
 FIELDS = tuple(field for section in SECTIONS for field in section.fields)
 
 
@@ -50,11 +53,14 @@ def changes(before: Settings, after: Settings) -> dict[str, Any]:
 async def page(request: Request) -> Response:
     """Show all settings."""
     settings = await in_thread(site_of(request).course.settings.load)
-    return await _page(request, values_of(settings))
+    return await _page(request, values_of(settings), settings.model_dump_json())
 
 
 async def _page(
-    request: Request, values: Mapping[str, str], problems: Mapping[str, str] | None = None
+    request: Request,
+    values: Mapping[str, str],
+    shown_settings: str,
+    problems: Mapping[str, str] | None = None,
 ) -> Response:
     settings = await in_thread(site_of(request).course.settings.load)
     shown = {field.name: "" for field in FIELDS} | dict(values)
@@ -66,6 +72,7 @@ async def _page(
         active="teach",
         sections=with_choices(SECTIONS, shown),
         values=shown,
+        shown_settings=shown_settings,
         problems={name: labelled(text, FIELDS) for name, text in (problems or {}).items()},
         field_errors={name: text.removeprefix(f"{name}: ") for name, text in (problems or {}).items()},
         saved=settings,
@@ -73,22 +80,37 @@ async def _page(
 
 
 async def save(request: Request) -> Response:
-    """Save all settings, or none if any of them is invalid."""
+    """Save the settings that the user changed on the page, or none if any of them is invalid."""
     site, form = site_of(request), await request.form()
     sent = from_choices({name: text_of(form, name) for name in form})
     given = {field.name: sent[field.name] for field in FIELDS if field.name in sent}
     try:
         settings = settings_of_form(given)
     except SettingsError as error:
-        return await _page(request, given, error.problems)
-    changed = await act(request, lambda act: _save(site, act, settings), "settings.change")
+        return await _page(request, given, text_of(form, SHOWN), error.problems)
+    chosen = _changed_by_user(text_of(form, SHOWN), settings)
+    changed = await act(request, lambda act: _save(site, act, chosen), "settings.change")
     site.service.settings_changed()
     return see_other(request, HERE, "The settings are saved." if changed else "Nothing was changed.")
 
 
-def _save(site: Site, act: Act, settings: Settings) -> dict[str, object]:
-    changed = changes(site.course.settings.load(), settings)
-    site.course.settings.save(settings)
+def _changed_by_user(shown: str, settings: Settings) -> dict[str, Any]:
+    """Return the settings that differ from those with which the page was shown; all if that is unknown.
+
+    Others may have changed the rest in the meantime.  An input may show less than a setting has, as a moment
+    without its microseconds: the comparison is with the form as it was sent to the user.
+    """
+    values = settings.model_dump()
+    try:
+        unchanged = settings_of_form(values_of(Settings.model_validate_json(shown))).model_dump()
+    except (ValueError, CourseError):
+        return values
+    return {name: value for name, value in values.items() if value != unchanged[name]}
+
+
+def _save(site: Site, act: Act, chosen: Mapping[str, Any]) -> dict[str, object]:
+    before = site.course.settings.load()
+    changed = changes(before, site.course.settings.change(**chosen))
     act.subject, act.detail, act.is_recorded = ", ".join(changed), {"changes": changed}, bool(changed)
     return changed
 
