@@ -309,6 +309,15 @@ def test_a_removed_address_gets_nothing_and_stays_removed(scene: Scene) -> None:
     assert course.addresses.of(scene.ada.id) == MailAddress(is_own=True)
 
 
+def test_to_have_no_address_and_choose_mails_is_not_to_remove_one(scene: Scene) -> None:
+    course = scene.course
+    new = add_student(course)
+    assert not course.addresses.remove(new.id)
+    assert course.addresses.choose(new.id, [])
+    assert course.addresses.enrol(new.id, "new@x.org")
+    assert course.addresses.of(new.id).address == "new@x.org"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -60,13 +60,18 @@ class Addresses:
             return True
 
     def remove(self, account_id: int) -> bool:
-        """Remove an address, a pending one and all waiting mails; return whether there was any."""
+        """Remove an address, a pending one and all waiting mails; return whether there was any address.
+
+        Without one nothing is changed, so that a later roster can still bring one.
+        """
         with self._transactions.writing() as connection:
             before = self.of(account_id)
+            if before.address is None and before.pending is None:
+                return False
             values = _pending() | {"address": None, "is_own": True}
             _set(connection, account_id, **values)
             connection.execute(delete(mail).where(_waiting(account_id)))
-            return before.address is not None or before.pending is not None
+            return True
 
     def begin(self, account_id: int, address: str, secret: str, now: datetime) -> datetime:
         """Store an address that its person has to confirm with a secret; return until when.
