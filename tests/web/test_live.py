@@ -245,6 +245,27 @@ async def test_a_stream_has_the_missing_moves_then_the_new_ones_until_the_end(pl
     assert stream.moves == [move.move for move in record.moves[3:]]
 
 
+async def test_streams_that_are_open_do_not_show_what_was_hidden(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_hub, "LIST_INTERVAL_S", 0.0)
+    record = game_of_length(SMALL, 8)
+    channel = start(played, record)
+    publish(channel, record, 4)
+    competitions = played.world.course.competitions
+    practice = competitions.by_slug("practice")
+    assert practice is not None
+    async with streaming(played, f"{LIVE}/events") as game, streaming(played, "/events") as games:
+        await game.until(1)
+        assert (await games.until(1))[0][2]["games"]
+        competitions.set_hidden(practice.id, True)
+        publish(channel, record, 6)
+        assert (await game.until(2))[1] == ("gone", "", None)
+        await game.ended.wait()
+        start(played, random_game(SMALL), "r001-2v1")
+        assert (await games.until(2))[1][2]["games"] == []
+
+
 @pytest.mark.parametrize(
     ("query", "headers", "after"),
     [

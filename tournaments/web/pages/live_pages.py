@@ -20,7 +20,7 @@ from tournaments.web.http.errors import NotFound, Unavailable
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import number_in
 from tournaments.web.http.request_context import site_of
-from tournaments.web.http.routing import Access, Route, in_thread
+from tournaments.web.http.routing import Access, Route
 from tournaments.web.http.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
 from tournaments.web.views.names import Names
 from tournaments.web.views.visibility import (
@@ -158,6 +158,9 @@ async def live_game_events(request: Request) -> Response:
             with hub.watch_game(competition.slug, game.key) as states:
                 sent = known
                 async for state in states:
+                    if await _shown(request, competition.slug) is None:
+                        await emit(None, event="gone")
+                        return
                     plies = (await site.live_boards.get(state)).plies[sent:]
                     news = {
                         "after": sent,
@@ -186,7 +189,6 @@ async def events(request: Request) -> Response:
     reported = request.headers.get("last-event-id") or request.query_params.get("standings")
 
     async def produce(emit: Emit) -> None:
-        names_of = _NamesByCompetition(request)
         shown: dict[str, Any] | None = None
         hub = site.service.live
         seen = hub.now_playing().standings if reported is None else number_in(reported, 0, 9)
@@ -195,7 +197,7 @@ async def events(request: Request) -> Response:
         with hub.watch_list() as lists:
             now = await anext(lists)
             while True:
-                rows = await names_of.rows(now)
+                rows = await _rows(request, now)
                 if rows != shown:
                     shown = rows
                     await emit(rows, event="playing", event_id=str(seen))
@@ -215,38 +217,28 @@ def standings_interval_s(readers: int) -> float:
     return STANDINGS_INTERVAL_S * max(1.0, readers / FEW_READERS)
 
 
-class _NamesByCompetition:
-    """The list of live games, with the names that one viewer may see."""
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self._known: dict[str, tuple[Competition, str] | None] = {}
-        """Competitions with their displayed titles, by slug; None for a slug without one."""
-
-    async def rows(self, now: NowPlaying) -> dict[str, Any]:
-        """Return the games in the form that the page's script takes."""
-        games = []
-        names: dict[str, Names] = {}
-        for game in now.games[:MOST_SHOWN]:
-            found = await self._competition(game.competition)
-            if found is None:
-                continue
-            competition, title = found
-            if competition.slug not in names:
-                names[competition.slug] = await names_for(self._request, competition)
-            games.append(_row(game, names[competition.slug], title))
-        return {"games": games, "more": max(0, len(now.games) - MOST_SHOWN)}
-
-    async def _competition(self, slug: str) -> tuple[Competition, str] | None:
-        if slug not in self._known:
-            site = site_of(self._request)
-            found = await in_thread(site.course.competitions.by_slug, slug)
-            if found is not None and not is_visible(self._request, found):
-                found = None
-            self._known[slug] = (
-                None if found is None else (found, (await titles_for(self._request, [found]))[slug])
+async def _rows(request: Request, now: NowPlaying) -> dict[str, Any]:
+    """Return the live games that the viewer may see, in the form that the page's script takes."""
+    games = []
+    shown: dict[str, tuple[Names, str] | None] = {}
+    for game in now.games[:MOST_SHOWN]:
+        slug = game.competition
+        if slug not in shown:
+            competition = await _shown(request, slug)
+            names = None if competition is None else await names_for(request, competition)
+            shown[slug] = (
+                None if competition is None or names is None else (names, names.sentence(competition.title))
             )
-        return self._known[slug]
+        if (of_competition := shown[slug]) is not None:
+            games.append(_row(game, *of_competition))
+    return {"games": games, "more": max(0, len(now.games) - MOST_SHOWN)}
+
+
+async def _shown(request: Request, slug: str) -> Competition | None:
+    """Return a competition as it is now; None if it is hidden from the viewer, or was deleted."""
+    site = site_of(request)
+    found = await site.read_cache.get(site.course.competitions.by_slug, slug)
+    return found if found is not None and is_visible(request, found) else None
 
 
 def _row(game: LiveGame, names: Names, title: str) -> Mapping[str, str]:
