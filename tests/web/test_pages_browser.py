@@ -87,6 +87,33 @@ def test_lists_are_cards_on_a_phone(played: Played, site: RunningSite, browser: 
                 assert page.evaluate(HIDDEN_BESIDE) == [], path
 
 
+SEND_TWICE = """button => {
+    const isSent = [];
+    const hold = (event) => { isSent.push(!event.defaultPrevented); event.preventDefault(); };
+    addEventListener("submit", hold);
+    button.click();
+    button.click();
+    removeEventListener("submit", hold);
+    return isSent;
+}"""
+"""Clicks twice before an answer, and returns which click would have sent the form; none does here."""
+
+
+def test_a_second_click_imports_a_roster_once(site: RunningSite, browser: Browser) -> None:
+    """The answer to the first click has the links, which are shown once."""
+    with watched_page(browser, site=site.url) as page:
+        sign_in(page, site, "lecturer")
+        page.goto(f"{site.url}/teach/roster/import")
+        page.get_by_label("Roster as CSV").fill("login,name,team\nnew-1,New 1,\nnew-2,New 2,\n")
+        page.get_by_role("button", name="Preview").click()
+        button = page.get_by_role("button", name="Import it")
+        assert button.evaluate(SEND_TWICE) == [True, False]
+        page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow'))")  # back from the answer
+        button.click()
+        expect(page.get_by_text("2 students were added")).to_be_visible()
+        expect(page.get_by_text("/links/")).to_have_count(2)
+
+
 def shown_sections(page: Page) -> Locator:
     """Return the titles of the sections of settings that are visible."""
     return page.locator("fieldset.card > legend:visible")

@@ -12,6 +12,16 @@ for (const form of document.querySelectorAll("form[data-confirm]")) {
     if (!window.confirm(form.dataset.confirm)) event.preventDefault();
   });
 }
+// A second click would lose the answer to the first, which has links that are shown once.
+const AGAIN_MS = 30000; // the answer should have come by then
+for (const form of document.querySelectorAll("form[data-once]")) {
+  let sentAt = -Infinity;
+  form.addEventListener("submit", (event) => {
+    if (performance.now() - sentAt < AGAIN_MS) event.preventDefault();
+    else sentAt = performance.now();
+  });
+  window.addEventListener("pageshow", () => { sentAt = -Infinity; }); // back from the answer
+}
 // Time until a moment, or since, as the server writes it: the same words, kept up to date.
 function durationText(seconds) {
   const units = [[Math.floor(seconds / 86400), "day"], [Math.floor(seconds / 3600) % 24, "hour"],
