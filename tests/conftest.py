@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import tests.support.store_locations  # noqa: F401 - sets the limit for connections, here and in child processes
 from referee.games.catalog import GAMES, parse_game
 from referee.sandbox.host_resources import core_count
 from tests.support.databases import (
@@ -20,15 +21,12 @@ from tests.support.databases import (
 )
 from tests.support.failure_report import add_conversations
 from tests.support.postgresql import PostgreSQLServer, shared_server
-from tournaments.database import postgresql as postgresql_locations
 from tournaments.database.base import Location
 from tournaments.database.location import Database
 
 # No test is a timed one: machines are slow at times, and a slow example is no failure.
 settings.register_profile("kalarena", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kalarena")
-# A new connection took longer than the 5 s in which a user's page is to be answered.
-postgresql_locations.CONNECT_TIMEOUT_S = 60
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -147,7 +147,7 @@ def test_a_version_challenges_a_bot_and_a_kill_loses_nothing(course: ServedCours
     with course.client(student) as browser:
         assert browser.get(page).status_code == 200
         assert "finished" in browser.get("/my/challenges").text
-    assert httpx2.get(page).status_code in (303, 404)
+    assert httpx2.get(page, timeout=LIMIT_S).status_code in (303, 404)
 
     status, output, _ = run(
         course, student, "challenge", "random:1", "--pairs", "10", "--no-wait", "--json", cwd=tmp_path
@@ -243,6 +243,7 @@ def test_a_remote_bot_that_goes_forfeits(
         cancel = httpx2.post(
             f"{lasting.url}/api/v1/challenges/{made['id']}/cancel",
             headers={"Authorization": f"Bearer {student.token}"},
+            timeout=LIMIT_S,
         )
         assert cancel.json()["challenge"]["losses"] == 1
 

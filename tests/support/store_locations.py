@@ -9,9 +9,13 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection
 
+from tournaments.database import postgresql
 from tournaments.database.base import Connections, Kind, Location
 from tournaments.database.location import Database
 from tournaments.results.store import MIGRATIONS
+
+# A new connection took longer than the 5 s in which a user's page is to be answered.
+postgresql.CONNECT_TIMEOUT_S = 60
 
 
 def to_argument(location: Location | Database) -> str:

@@ -32,6 +32,7 @@ from tournaments.web.server_main import open_host
 
 END_LIMIT_S = 2.0
 """The documented time for the server to end."""
+get = partial(httpx2.get, timeout=60)
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -50,10 +51,10 @@ def test_first_start_link_and_next_start(tmp_path: Path) -> None:
         assert one.printed[1] == "Open this link once, and choose the admin's password:"
         link = admin_link(one.printed)
         assert link.startswith(one.url + "/links/")
-        assert httpx2.get(one.url + "/health").json()["status"] == "ok"
+        assert get(one.url + "/health").json()["status"] == "ok"
         assert "another server is at work in" in refused(data, "--port", "0")
         assert f"port {one.port} of 127.0.0.1 is in use" in refused(tmp_path / "b", "--port", str(one.port))
-        assert httpx2.get(link).status_code == 200
+        assert get(link).status_code == 200
         status, seconds, errors = one.end()
         assert (status, seconds < END_LIMIT_S) == (0, True), (seconds, errors)
         assert errors.endswith("The server has ended.\n")
@@ -62,7 +63,7 @@ def test_first_start_link_and_next_start(tmp_path: Path) -> None:
     key = (data / "secret").read_bytes()
     with served(data, lines=3) as two:  # the first link was not used, so there is a new one
         new = admin_link(two.printed)
-        assert httpx2.get(two.url + "/links/" + link.rpartition("/")[2]).status_code == 404
+        assert get(two.url + "/links/" + link.rpartition("/")[2]).status_code == 404
         with httpx2.Client(base_url=two.url) as browser:
             page = browser.get(new).text
             (csrf,) = re.findall(r'name="csrf" value="([^"]+)"', page)
@@ -74,7 +75,7 @@ def test_first_start_link_and_next_start(tmp_path: Path) -> None:
     with served(data) as three:
         assert (data / "secret").read_bytes() == key
         # The session goes on; no link is printed.
-        assert httpx2.get(three.url + "/account", cookies=cookies).status_code == 200
+        assert get(three.url + "/account", cookies=cookies).status_code == 200
         three.process.send_signal(signal.SIGTERM)
         output, _ = three.process.communicate(timeout=10)
         assert output == ""
@@ -122,7 +123,7 @@ def test_it_ends_in_time_with_all_kinds_of_clients(tmp_path: Path) -> None:
         greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         greedy.connect(("127.0.0.1", one.port))
         greedy.sendall((b"GET /assets/replay.js HTTP/1.1\r\n" + host + b"\r\n") * 400)
-        assert httpx2.get(one.url + "/health").status_code == 200  # the others are still served
+        assert get(one.url + "/health").status_code == 200  # the others are still served
         status, seconds, errors = one.end()
         assert status == 0, errors
         assert seconds < END_LIMIT_S
@@ -144,7 +145,7 @@ def test_it_ends_in_time_while_a_thread_waits_for_the_database(tmp_path: Path) -
             request = threading.Thread(target=make_token)
             request.start()
             for _ in range(20):
-                assert httpx2.get(f"{one.url}/health").status_code == 200
+                assert get(f"{one.url}/health").status_code == 200
             status, seconds, errors = one.end()
         request.join()
         assert (status, "Traceback" in errors) == (0, False), errors
