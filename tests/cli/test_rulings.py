@@ -240,9 +240,40 @@ def test_a_late_bot_that_was_changed_or_removed_is_refused(out: Path, tmp_path: 
     bot.write_text(bot.read_text() + "\n# better\n")
     line = do("run", out.parent / "cup.toml", "--out", out, fails=True)
     assert line.startswith("the files of mine have changed since it was added, ")
+    bot.unlink()
+    assert do("run", out.parent / "cup.toml", "--out", out, fails=True).startswith("mine, added ")
+
+
+def test_a_changed_late_bot_withdraws_and_joins_under_another_name(out: Path, tmp_path: Path) -> None:
+    """The advice of the refusal."""
+    bot = own_bot(tmp_path / "late")
+    do("add", out, str(bot))
+    bot.write_text(bot.read_text() + "\n# better\n")
+    line = do("run", out.parent / "cup.toml", "--out", out, fails=True)
     assert "withdraw it and add the changed bot under another name" in line
     do("withdraw", out, "mine", "--why", "changed")
+    do("add", out, str(bot), "--name", "mine again")
+    run(out)
+    assert line_of(out, "mine again")["played"] == 6
+    assert line_of(out, "mine")["played"] == 0
+    is_clean(out)
+    do("restore", out, "mine", "--why", "its first files are needed again")
+    refused = do("run", out.parent / "cup.toml", "--out", out, fails=True)
+    assert refused.startswith("the files of mine have changed since it was added, ")
+
+
+def test_a_late_bot_that_has_withdrawn_needs_no_files(out: Path, tmp_path: Path) -> None:
+    bot = own_bot(tmp_path / "late")
+    do("add", out, str(bot))
+    run(out)
+    do("withdraw", out, "mine")
     bot.unlink()
+    do("replay", out, KEY)
+    run(out)
+    assert AGAIN in keys_of(out)
+    assert line_of(out, "mine")["withdrawn"] is True
+    is_clean(out)
+    do("restore", out, "mine")
     assert do("run", out.parent / "cup.toml", "--out", out, fails=True).startswith("mine, added ")
 
 

@@ -12,9 +12,11 @@ import pytest
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from tournaments.bots.resolve import resolve_bot
+from tournaments.config.tournament import Tournament
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import HostFacts, Versions, facts_of_this_host, program_here
 from tournaments.engines.remote.packed_bot import needed_programs
+from tournaments.engines.remote.remote_engine import demands_of
 from tournaments.engines.remote.waiting import Demands
 
 OURS = Versions()
@@ -166,3 +168,10 @@ def test_demanded_programs_are_those_that_start_and_build_bots(tmp_path: Path) -
     assert {Path(needed).name for needed in needed_programs(players)} == {"java", "sh", "bash"}
     players = [resolve_bot("greedy", tmp_path), Player("none", ("/bin/cat",), "/")]
     assert needed_programs(players) == ("/bin/cat",)
+
+
+def test_a_late_bot_that_has_withdrawn_demands_no_program(tmp_path: Path) -> None:
+    cat, gone = Player("cat", ("/bin/cat",), "/"), Player("gone", (), "")
+    tournament = Tournament.from_settings(["greedy", "random:1"], folder=tmp_path)
+    tournament = tournament.model_copy(update={"added": (cat, gone)})
+    assert demands_of(tournament, Sandbox(), None).programs == ("/bin/cat",)

@@ -11,7 +11,7 @@ from tournaments.bots.manifest import NAME, NAME_RULE
 from tournaments.bots.resolve import resolve_bot
 from tournaments.config.load import ConfigError, build_sandbox, too_wide
 from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, Tournament, name_clash
-from tournaments.results.journal import Action, Entry
+from tournaments.results.journal import Action, Entry, withdrawn_bots
 
 
 def late_bot(text: str, base: Path, name: str | None, game: str, *, strict: bool) -> Player:
@@ -33,15 +33,21 @@ def note_of(bot: Player, text: str, base: str, replaces: str | None) -> dict[str
 def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Path) -> Tournament:
     """Return the tournament with all bots that have joined according to the journal.
 
+    A bot that has withdrawn plays no game: its files are not needed, and it is added without a command.
+
     ``folder`` is that of the tournament's file.  Raises ConfigError, with all problems.
     """
     added: list[Player] = []
     problems: list[str] = []
     strict = tournament.untrusted or tournament.sandbox_mode == REQUIRED
+    gone = withdrawn_bots(journal)
     for entry in journal:
         if entry.action is not Action.ADD:
             continue
         try:
+            if entry.subject in gone:
+                added.append(Player(entry.subject, (), "", entry.data["digest"]))
+                continue
             bot = late_bot(
                 entry.data["bot"], Path(entry.data["base"]), entry.subject, tournament.game, strict=strict
             )
@@ -59,7 +65,8 @@ def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Pat
         problems += unfit(bot, others, openings=bool(tournament.openings))
         added.append(bot)
     if tournament.untrusted:
-        problems += [problem for _, problem in too_wide(folder, [*tournament.bots, *added])]
+        playing = (bot for bot in added if bot.name not in gone)
+        problems += [problem for _, problem in too_wide(folder, [*tournament.bots, *playing])]
     if problems:
         raise ConfigError("\n".join(problems))
     return tournament.model_copy(update={"added": tuple(added)})

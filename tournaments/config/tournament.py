@@ -98,7 +98,8 @@ class Tournament(BaseModel):
     game_files: str = FOLDERS
     """One of FORMS of results/game_files.py.  It does not belong to the identity."""
     added: tuple[Player, ...] = ()
-    """Bots that joined later, see tournaments/config/late_entries.py; they do not belong to the identity."""
+    """Bots that joined later, see tournaments/config/late_entries.py; they do not belong to the identity.
+    Those that have withdrawn may have no command."""
 
     @classmethod
     def from_file(cls, path: str | Path) -> "Tournament":

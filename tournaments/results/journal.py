@@ -1,6 +1,6 @@
 """The journal of a tournament: an append-only list of rulings on games, bots and pairings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -90,6 +90,17 @@ class Entry:
         elif self.action is Action.ADD and self.data.get("replaces"):
             extra = f" (in the place of {self.data['replaces']})"
         return f"{self.action} {self.subject}{extra}: {self.why}"
+
+
+def withdrawn_bots(journal: Iterable[Entry]) -> set[str]:
+    """Return the names of the bots that have withdrawn, and were not restored."""
+    gone: set[str] = set()
+    for entry in journal:
+        if entry.action is Action.WITHDRAW:
+            gone.add(entry.subject)
+        elif entry.action is Action.RESTORE and entry.data.get("what") == BOT:
+            gone.discard(entry.subject)
+    return gone
 
 
 def pairing_words(entry: Entry) -> str:

@@ -55,7 +55,8 @@ async def open_scheduler_here(
 
 def demands_of(tournament: Tournament, sandbox: Sandbox, same_speed: float | None) -> Demands:
     """Return the demands on workers.  Blocks: reads the bots' files.  Raises ClusterError."""
-    return Demands(tier=sandbox.tier, same_speed=same_speed, programs=needed_programs(tournament.players))
+    playing = [player for player in tournament.players if player.command]  # see Tournament.added
+    return Demands(tier=sandbox.tier, same_speed=same_speed, programs=needed_programs(playing))
 
 
 async def report_workers(engine: DaskEngine, notify: Notify) -> None:
