@@ -16,6 +16,7 @@ from referee.judge.results import GameRecord
 from tests.support.builders import invoke, make_record, one_object, write_tournament
 from tests.support.postgresql import PostgreSQLServer
 from tests.support.random_games import random_game
+from tests.support.store_locations import store_of_revision
 from tests.support.tampering import rechain, tampering
 from tournaments.config.load import load_tournament
 from tournaments.course.backup.database_migration import copy_tables
@@ -218,6 +219,34 @@ def test_the_tables_after_a_kill_are_old(killed: Path, gone: tuple[str, ...]) ->
     assert all(OLD in line and line.endswith(" (a remark)") for line in remarks)
     complaints = one_object(invoke("verify", "--json", killed).output)["complaints"]
     assert [one["remark"] for one in complaints] == [True] * len(remarks)
+
+
+def test_the_tables_after_a_kill_are_old_if_the_clock_was_ahead_before(killed: Path) -> None:
+    """The first round was played by a host whose clock was ahead, or a clock was put back since."""
+    alter_record(killed, lambda record: replace(record, started_at="2999-01-01T00:00:00.000+00:00"))
+    shutil.rmtree(killed / "games")
+    result = invoke("verify", killed)
+    assert result.exit_code == 0, result.output
+    assert result.output.count(OLD) == len(TABLES)
+
+
+@pytest.mark.parametrize("is_migrated", [False, True])
+def test_old_tables_of_a_store_that_had_no_chain(copy: Path, tmp_path: Path, *, is_migrated: bool) -> None:
+    """The order of storing is not known then: the migration sorts by keys, and only the clock is left."""
+    alter_record(copy, lambda record: replace(record, started_at="2999-01-01T00:00:00.000+00:00"))
+    shutil.rmtree(copy / "games")
+    before = Path(shutil.copytree(copy, tmp_path / "before its last game"))
+    execute(before, "DELETE FROM game WHERE key = ?", KEY)
+    with Store(before / "results.db", read_only=True) as store:
+        TournamentDirectory(copy).write_reports(TournamentResults.load(store))
+    with store_of_revision(SQLiteFile(copy / "results.db"), "0004"):
+        pass
+    if is_migrated:
+        with Store(copy / "results.db"):
+            pass
+    result = invoke("verify", copy)
+    assert result.exit_code == 0, result.output
+    assert result.output.count(f"made from {GAMES - 1} games, there are {GAMES} now") == len(TABLES)
 
 
 @pytest.mark.parametrize("gone", [(), ("results.json",)])

@@ -10,8 +10,22 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from tournaments.reporting.tournament_results import TournamentResults
+from tournaments.results.chain_check import ChainCheck
+
+
+class StoredAt(NamedTuple):
+    """Position of a game in the order of storing."""
+
+    number: int
+    """Number of its entry in the chain; 0 if it was stored before there was a chain."""
+    started_at: str
+    """Time of its start, UTC, ISO 8601; empty if the record cannot be read."""
+
+
+UNKNOWN = StoredAt(0, "")
 
 
 def read_text(path: Path) -> str | None:
@@ -22,11 +36,26 @@ def read_text(path: Path) -> str | None:
         return None
 
 
-def _made_from(games_csv: str, summary: TournamentResults, started: Mapping[str, str]) -> int | None:
+def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> dict[str, StoredAt]:
+    """Return key of a game -> its position in the order of storing.
+
+    Clocks of hosts differ, and are put back, so the order is that of the chain, as far as there was one.
+
+    Args:
+        chain: The chain, if the store has one.
+        started: Key of a game -> time of its start.
+    """
+    links = {} if chain is None else chain.games
+    adopted = 0 if chain is None or chain.adopted is None else chain.adopted.number
+    numbers = {key: link.number for key, link in links.items() if link.number > adopted}
+    return {key: StoredAt(numbers.get(key, 0), at) for key, at in started.items()}
+
+
+def _made_from(games_csv: str, summary: TournamentResults, order: Mapping[str, StoredAt]) -> int | None:
     """Return the number of games behind the tables, if the tables are of an earlier time; else None.
 
     Tables are of an earlier time if all their games are still stored, and all games that they lack were
-    started after these: a table is made when nothing is played.  A game that is older than a table, but not
+    stored after these: a table is made when nothing is played.  A game that is older than a table, but not
     in it, was set aside then, and a ruling that restores the game writes the tables anew.
     """
     try:
@@ -39,14 +68,21 @@ def _made_from(games_csv: str, summary: TournamentResults, started: Mapping[str,
     lacking = {game.key for game in summary.games} - keys
     if not lacking or not keys <= {game.key for game in summary.kept}:
         return None
-    newest = max((started.get(key, "") for key in keys), default="")
-    return len(keys) if all(started.get(key, "") > newest for key in lacking) else None
+    newest = max((order.get(key, UNKNOWN) for key in keys), default=UNKNOWN)
+    return len(keys) if all(order.get(key, UNKNOWN) > newest for key in lacking) else None
 
 
-def games_at_that_time(games_csv: str, summary: TournamentResults, started: Mapping[str, str]) -> int | None:
-    """Return the number of games behind the tables, by the rulings of then or earlier ones; else None."""
+def games_at_that_time(
+    games_csv: str, summary: TournamentResults, order: Mapping[str, StoredAt]
+) -> int | None:
+    """Return the number of games behind the tables, by the rulings of then or earlier ones; else None.
+
+    Args:
+        games_csv: Text of games.csv.
+        order: Key of a game -> its position in the order of storing.
+    """
     for number in range(len(summary.journal), -1, -1):
-        found = _made_from(games_csv, summary.before_rulings(number), started)
+        found = _made_from(games_csv, summary.before_rulings(number), order)
         if found is not None:
             return found
     return None

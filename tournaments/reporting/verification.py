@@ -28,6 +28,7 @@ from tournaments.reporting.old_tables import (
     games_at_that_time,
     missing_rulings,
     number_in,
+    order_of_storing,
     read_text,
 )
 from tournaments.reporting.tournament_directory import STORE_FILE
@@ -227,7 +228,8 @@ class Verification:
         A run or a ruling that was killed has written none: the tables are then those of an earlier time.
         """
         games_csv = read_text(directory / "games.csv")
-        made_from = cache(partial(games_at_that_time, games_csv or "", summary, started))
+        order = order_of_storing(chain, started)
+        made_from = cache(partial(games_at_that_time, games_csv or "", summary, order))
         reports: dict[str, Callable[[TournamentResults], str]] = {
             "results.json": lambda made: made.render("json") + "\n",
             "standings.csv": lambda made: made.render("csv") + "\n",
