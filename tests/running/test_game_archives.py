@@ -111,6 +111,24 @@ def test_the_next_run_writes_archives_that_differ(out: Path, tmp_path: Path, dam
     assert verified(out)[0] == 0
 
 
+def test_archives_of_an_earlier_tournament_are_replaced_after_a_kill(out: Path, tmp_path: Path) -> None:
+    """A tournament is begun anew, and its run ends between a transaction and an archive."""
+    with Store(out / "results.db", read_only=True) as store:
+        earlier = store.records(store.in_order())
+    (out / "results.db").unlink()
+    path = write_tournament(tmp_path, PACKED.replace("random:1", "random:2"))
+    in_the_way = out / GAMES / f".{FIRST}.part"
+    in_the_way.mkdir()
+    done = invoke("tournament", "run", path, "--out", out)
+    assert "the files of games could not be written" in done.stderr
+    in_the_way.rmdir()
+    with Store(out / "results.db", read_only=True) as store:
+        order = store.in_order()[:4]
+    write_games(out, 1, [earlier[key] for key in order])  # as if they had been stored in the same order
+    assert invoke("tournament", "run", path, "--out", out).exit_code == 0
+    assert verified(out) == (0, "6 games verified, nothing wrong\n")
+
+
 def test_a_changed_or_damaged_archive_is_found(out: Path) -> None:
     path = out / GAMES / FIRST
     whole = path.read_bytes()

@@ -177,3 +177,26 @@ def test_damaged_files_of_games_are_written_again_after_a_crash_of_the_machine(t
     run_again()
     assert wire.read_bytes() == whole
     assert invoke("verify", out).exit_code == 0
+
+
+def test_files_of_an_earlier_tournament_are_replaced_after_a_kill(tmp_path: Path) -> None:
+    """A tournament is begun anew, and its runs end between a game's transaction and its files."""
+    path, out = tmp_path / "cup.toml", tmp_path / "out"
+    text = "name = 'cup'\nconcurrency = 1\ngame = 'kalah(3,2)'\nbots = ['first_legal', '{}']\n"
+    path.write_text(text.format("greedy"))
+    assert invoke("tournament", "run", path, "--out", out).exit_code == 0
+    (out / "results.db").unlink()
+    path.write_text(text.format("random:1"))
+    in_the_way = {key: out / GAMES / f".{key}.part" for key in ("r001-1v2", "r001-2v1")}
+    for file in in_the_way.values():
+        file.touch()
+    for stored in (1, 2):
+        done = invoke("tournament", "run", path, "--out", out)
+        assert "the files of this game could not be written" in done.stderr
+        with Store(out / "results.db", read_only=True) as store:
+            assert len(store.played()) == stored
+            for key in store.played():
+                in_the_way[key].unlink(missing_ok=True)
+    assert invoke("tournament", "run", path, "--out", out).exit_code == 0
+    verified = invoke("verify", out)
+    assert verified.exit_code == 0, verified.output

@@ -29,7 +29,7 @@ GAMES = "games"
 """Folder of the games in a tournament's directory."""
 LOCK_FILE = ".lock"
 """File in a tournament's directory that its runner locks.  It contains the boot id of the machine that wrote
-the files of the games."""
+the files of the games; it is empty if some may be of other games."""
 
 
 class GameFilesError(Exception):
@@ -73,7 +73,7 @@ def has_game_files(directory: Path, record: GameRecord) -> bool:
 
 
 def were_written_since_boot(directory: Path) -> bool:
-    """Return whether all files of games in a directory were written since this machine was started.
+    """Return whether all files are of the directory's games, and were written since the machine was started.
 
     Files are synchronized with the disk at the end of a run only, for speed: a crash of the machine during a
     run may leave them empty.
@@ -84,11 +84,11 @@ def were_written_since_boot(directory: Path) -> bool:
         return False
 
 
-def mark_written_since_boot(directory: Path) -> None:
-    """Store that ``were_written_since_boot`` holds.  Raises OSError."""
+def mark_written_since_boot(directory: Path, *, holds: bool) -> None:
+    """Store whether ``were_written_since_boot`` holds.  Raises OSError."""
     path = directory / LOCK_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_boot(), encoding="utf-8")
+    path.write_text(_boot() if holds else "", encoding="utf-8")
 
 
 def _boot() -> str:

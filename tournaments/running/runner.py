@@ -299,7 +299,8 @@ def _restore_files(run: Run, directory: Path) -> None:
 
     A kill between a game's transaction and its files must not lose them for good.  A game's folder exists
     with all its files or not at all, so the list of folders shows what is missing.  Only a crash of the
-    machine can leave folders with damaged files: after it was started again, all files are compared.
+    machine can leave folders with damaged files: after it was started again, all files are compared.  So are
+    they after a run that began with folders of other games, see ``_mark_whole``.
     """
     try:
         there = set(os.listdir(directory / GAMES))  # noqa: PTH208 - the names alone, of 100,000 at times
@@ -317,8 +318,7 @@ def _restore_files(run: Run, directory: Path) -> None:
             is_whole = game.key in there and has_game_files(directory, record)
         if not is_whole:
             write_game_files(directory, record)
-    with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be written to"):
-        mark_written_since_boot(directory)
+    _mark_whole(run, directory, GameFilesReader(directory))
 
 
 def _restore_archives(run: Run, directory: Path) -> ArchivePlan:
@@ -337,9 +337,20 @@ def _restore_archives(run: Run, directory: Path) -> ArchivePlan:
         if not are_whole or there.get(archive_name(number)) != keys
     ]
     _write_archives(run, directory, wanted)
-    with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be written to"):
-        mark_written_since_boot(directory)
+    _mark_whole(run, directory, reader)
     return plan
+
+
+def _mark_whole(run: Run, directory: Path, files: GameFilesReader) -> None:
+    """Store that the files of games need no comparison until the next start of the machine.
+
+    If there are files of games that are not stored, as of a tournament that was begun anew, the next run
+    compares all: this one may store such a game, and be killed before it replaces its files.
+    """
+    with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be read"):
+        has_others = not files.keys() <= {game.key for game in run.rulings.games}
+    with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be written to"):
+        mark_written_since_boot(directory, holds=not has_others)
 
 
 def _write_archives(run: Run, directory: Path, archives: Sequence[tuple[int, Sequence[str]]]) -> None:
