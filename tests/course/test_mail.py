@@ -392,7 +392,7 @@ def test_attempts_are_recorded(scene: Scene) -> None:
     assert outbox.due(after(minutes=2), 9) == []
     [again] = outbox.due(after(minutes=3), 9)
     assert (again.id, again.attempts) == (first.id, 1)
-    assert outbox.tried_since(NOW) == [after(minutes=1), after(minutes=2)]
+    assert outbox.tried_between(NOW, after(minutes=2)) == [after(minutes=1), after(minutes=2)]
     status = outbox.status()
     assert (status.waiting, status.held, status.failed, status.oldest) == (1, 0, 1, NOW)
     [failure] = status.failures
@@ -402,6 +402,18 @@ def test_attempts_are_recorded(scene: Scene) -> None:
     assert [one.attempts for one in outbox.due(after(minutes=4), 9)] == [0]
     outbox.purge(NOW + KEPT + timedelta(1))
     assert [one.id for one in scene.waiting()] == [second.id]  # what waits is never deleted
+
+
+def test_no_mail_waits_for_the_time_of_a_clock_that_was_ahead(scene: Scene) -> None:
+    course, outbox, ahead = scene.course, scene.course.outbox, after(days=1)
+    decide(course, add_version(course, scene.teams[0], scene.ada, "c"), VersionState.FAILED, ahead)
+    first, second = outbox.due(NOW, 9)
+    outbox.postponed(first.id, "450 later", ahead, ahead + timedelta(minutes=1))
+    outbox.sent(second.id, "250 ok", ahead)
+    assert outbox.tried_between(NOW - timedelta(minutes=1), NOW) == []
+    assert [one.id for one in outbox.due(NOW, 9)] == [first.id]
+    outbox.postponed(first.id, "450 later", NOW, after(minutes=2))
+    assert outbox.due(after(minutes=1), 9) == []
 
 
 def test_failed_mails_are_sent_again_to_the_present_addresses(scene: Scene) -> None:

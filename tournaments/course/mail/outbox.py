@@ -259,20 +259,28 @@ class Outbox:
     # For the task that sends
 
     def due(self, now: datetime, most: int) -> list[Mail]:
-        """Return mails that are to be sent now: links first, then the oldest."""
+        """Return mails that are to be sent now: links first, then the oldest.
+
+        No mail waits for the time of a clock that was ahead: only an attempt that was made puts a mail off.
+        """
+        was_tried = (mail.c.attempts > 0) & (mail.c.tried_at <= now)
         is_urgent = case((mail.c.kind.in_(URGENT), 0), else_=1)
         query = (
             select(mail)
-            .where(self._own(), mail.c.due_at <= now)
+            .where(self._own(), (mail.c.due_at <= now) | ~was_tried)
             .order_by(is_urgent, mail.c.due_at, mail.c.id)
             .limit(most)
         )
         with self._transactions.reading() as connection:
             return [self._mail_of(row) for row in connection.execute(query)]
 
-    def tried_since(self, moment: datetime) -> list[datetime]:
-        """Return the moments of the last attempts after a moment, oldest first."""
-        query = select(mail.c.tried_at).where(mail.c.tried_at > moment).order_by(mail.c.tried_at)
+    def tried_between(self, after: datetime, now: datetime) -> list[datetime]:
+        """Return the moments of the last attempts after a moment and until now, oldest first.
+
+        Attempts are not counted that were made while the clock was ahead.
+        """
+        tried_at = mail.c.tried_at
+        query = select(tried_at).where(tried_at > after, tried_at <= now).order_by(tried_at)
         with self._transactions.reading() as connection:
             return [at for at in connection.execute(query).scalars() if at is not None]
 

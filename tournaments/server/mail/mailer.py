@@ -64,7 +64,7 @@ class Mailer:
         Raises MailServerError, StoreError.
         """
         in_thread, now = trio.to_thread.run_sync, self._now()
-        tried = await in_thread(self._outbox.tried_since, now - MINUTE)
+        tried = await in_thread(self._outbox.tried_between, now - MINUTE, now)
         most = min(self._mailing.table.per_minute - len(tried), MOST_AT_ONCE)
         mails = await in_thread(self._outbox.due, now, most) if most > 0 else []
         if not mails:
