@@ -199,10 +199,10 @@ async def test_the_server_has_jobs_while_it_plays_a_tournament(
         made = await harness.service.tournaments.create_tournament(asked, None)
         for wanted in (CompetitionState.PAUSED, CompetitionState.FINISHED):
             assert jobs() == 0
-            await harness.service.start(made.id)
+            await harness.service.tournaments.start(made.id)
             if wanted is CompetitionState.PAUSED:
                 await becomes(lambda: jobs() == JOBS, START_LIMIT_S, seen)
-                await harness.service.pause(made.id)
+                await harness.service.tournaments.pause(made.id)
             await becomes(
                 partial(lambda wanted: state_of(harness, made) is wanted, wanted), START_LIMIT_S, seen
             )
@@ -225,7 +225,7 @@ async def test_jobs_that_cannot_play_do_not_end_the_servers_scheduler(
         made = await harness.service.tournaments.create_tournament(asked, None)
         with monkeypatch.context() as patched:
             patched.setattr("tournaments.engines.remote.slurm.KALARENA", NO_PROGRAM)
-            await harness.service.start(made.id)
+            await harness.service.tournaments.start(made.id)
             await becomes(lambda: bool(harness.service.status().failures), START_LIMIT_S)
         (failure,) = harness.service.status().failures
         assert failure.where == "jobs of Slurm"

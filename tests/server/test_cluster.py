@@ -126,7 +126,7 @@ async def test_a_tournament_is_played_on_the_cluster_and_checks_are_not(tmp_path
         assert status(harness).slots == 2
         assert harness.service.tournament_slots == 2
         competition = await made(harness)
-        await harness.service.start(competition.id)
+        await harness.service.tournaments.start(competition.id)
 
         def is_over() -> bool:
             assert not harness.service.status().uses[Kind.TOURNAMENT].taken
@@ -147,17 +147,17 @@ async def test_two_of_one_title_and_the_hosts_of_their_games(tmp_path: Path) -> 
         await hosts.join(1)
         cups = [await made(harness, rounds=2) for _ in range(2)]
         for cup in cups:
-            await harness.service.start(cup.id)
+            await harness.service.tournaments.start(cup.id)
         for cup in cups:
             await finished(harness, cup)
             assert len(hosts_that_played(harness, cup)) == 2 * GAMES
         long = await made(harness, game="manchester", references=["minimax:5", "minimax:4"])
-        await harness.service.start(long.id)
+        await harness.service.tournaments.start(long.id)
         await becomes(lambda: bool(harness.service.status().playing), LIMIT_S)
         (game, *_) = harness.service.status().playing
         assert game.host in ("host-0", "host-1")
         harness.service.tournaments.pause_limit_s = 0.0
-        await harness.service.pause(long.id)
+        await harness.service.tournaments.pause(long.id)
 
 
 async def test_a_tournament_without_a_scheduler_can_be_paused(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ async def test_a_tournament_without_a_scheduler_can_be_paused(tmp_path: Path) ->
             harness.service.tournaments.pause_limit_s = math.inf
             await becomes(lambda: bool(harness.service.status().failures), LIMIT_S)
             competition = await made(harness)
-            await harness.service.start(competition.id)
-            await harness.service.pause(competition.id)
+            await harness.service.tournaments.start(competition.id)
+            await harness.service.tournaments.pause(competition.id)
             assert state(harness, competition) is CompetitionState.PAUSED
             assert {failure.where for failure in harness.service.status().failures} == {"the cluster"}
             assert "could not be started" in harness.service.status().failures[0].why
@@ -185,7 +185,7 @@ async def test_bots_that_cannot_be_sent_stop_the_tournament(
     monkeypatch.setattr(remote_engine, "needed_programs", cannot)
     async with open_service(tmp_path / "data", config()) as harness:
         competition = await made(harness)
-        await harness.service.start(competition.id)
+        await harness.service.tournaments.start(competition.id)
 
         def message() -> str:
             found = harness.course.competitions.get(competition.id)
@@ -198,12 +198,12 @@ async def test_bots_that_cannot_be_sent_stop_the_tournament(
 async def test_a_tournament_without_workers_waits_and_can_be_paused(tmp_path: Path) -> None:
     async with open_hosts(tmp_path / "data") as (harness, hosts):
         competition = await made(harness)
-        await harness.service.start(competition.id)
+        await harness.service.tournaments.start(competition.id)
         waits = "Cup: waiting for workers: 0 of 1 slots"
         await becomes(lambda: waits in [news.sentence for news in status(harness).news], LIMIT_S)
-        await harness.service.pause(competition.id)
+        await harness.service.tournaments.pause(competition.id)
         assert state(harness, competition) is CompetitionState.PAUSED
-        await harness.service.start(competition.id)
+        await harness.service.tournaments.start(competition.id)
         await hosts.join(0)
         await finished(harness, competition)
         assert hosts_that_played(harness, competition) == [SPEED] * GAMES
@@ -219,7 +219,7 @@ async def test_a_lost_scheduler_is_started_again_and_the_tournament_goes_on(tmp_
     async with open_hosts(tmp_path / "data", config(port)) as (harness, hosts):
         await hosts.join(0)
         competition = await made(harness, rounds=ROUNDS)
-        await harness.service.start(competition.id)
+        await harness.service.tournaments.start(competition.id)
         await becomes(lambda: len(hosts_that_played(harness, competition)) > 2, LIMIT_S)
         (scheduler,) = schedulers()
         os.kill(scheduler, signal.SIGKILL)

@@ -19,14 +19,7 @@ from tournaments.bots.manifest import manifest_of
 from tournaments.bots.storage import MissingContentError, content_digest
 from tournaments.bots.upload.limits import SubmittedFile, Upload
 from tournaments.course.course import Course
-from tournaments.course.model import (
-    CompetitionKind,
-    CompetitionState,
-    Competitor,
-    CourseError,
-    Role,
-    VersionState,
-)
+from tournaments.course.model import CompetitionKind, Competitor, CourseError, Role, VersionState
 from tournaments.database.location import Database
 from tournaments.results.store import Store
 from tournaments.server.bot_provider import CannotPlayError
@@ -134,16 +127,12 @@ async def test_a_version_qualifies_and_plays(tmp_path: Path) -> None:
         assert {row.name for row in summary.table} == {"Team 1 v1", "random:1"}
         record = await service.tournaments.record(ladder.id, summary.games[0].key)
         assert record.game == GAME
-        await service.pause(ladder.id)
+        harness.course.settings.change(practice_on=False)
+        service.settings_changed()
         await until(lambda: not service.status().playing)
-        paused = harness.course.competitions.by_slug("practice")
-        assert paused is not None
-        assert paused.state is CompetitionState.PAUSED
-        await service.start(ladder.id)
+        harness.course.settings.change(practice_on=True)
+        service.settings_changed()
         await until(lambda: service.status().playing)
-        for action in (service.start, service.pause):
-            with pytest.raises(CourseError, match="no competition 99"):
-                await action(99)
         assert service.status().failures == ()
         began = trio.current_time()
     assert trio.current_time() - began < ENDS_WITHIN_S

@@ -20,14 +20,7 @@ from referee.sandbox.host_resources import default_memory_here, usable_cores
 from tournaments.bots.storage import ContentStore, content_digest
 from tournaments.bots.upload.limits import Upload
 from tournaments.course.course import Course
-from tournaments.course.model import (
-    Account,
-    CompetitionKind,
-    CompetitionState,
-    CourseError,
-    Version,
-    VersionState,
-)
+from tournaments.course.model import Account, CourseError, Version, VersionState
 from tournaments.course.settings import day_of
 from tournaments.course.upload_limits import may_upload
 from tournaments.database.location import Database
@@ -192,28 +185,6 @@ class Service:
             return self._qualifying.log(version_id)
         checked = await trio.to_thread.run_sync(versions.checked, version_id)
         return CheckLog.of(checked.log if checked is not None else "")
-
-    async def start(self, competition_id: int) -> None:
-        """Start or resume a competition.  Raises CourseError, StoreError."""
-        if not await self._set_practice(competition_id, CompetitionState.RUNNING):
-            await self.tournaments.start(competition_id)
-
-    async def pause(self, competition_id: int) -> None:
-        """Pause a competition.  Raises CourseError, StoreError."""
-        if not await self._set_practice(competition_id, CompetitionState.PAUSED):
-            await self.tournaments.pause(competition_id)
-
-    async def _set_practice(self, competition_id: int, state: CompetitionState) -> bool:
-        """Set a practice ladder's state and wake it; return False for any other competition."""
-        competitions = self._context.course.competitions
-        found = await trio.to_thread.run_sync(competitions.get, competition_id)
-        if found is None or found.kind is not CompetitionKind.PRACTICE:
-            return False
-        if found.state is CompetitionState.FINISHED:
-            raise CourseError(f"{found.title!r} is finished: another game is played now")
-        await trio.to_thread.run_sync(competitions.set_state, found.id, state, "", self._context.now())
-        self._practice.wake()
-        return True
 
     def settings_changed(self) -> None:
         """Apply changed settings to the practice ladder at once."""
