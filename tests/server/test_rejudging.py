@@ -82,20 +82,21 @@ async def test_the_games_of_a_tournament_and_of_a_ladder(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_a_rejudging_is_begun_once_and_can_be_stopped(
+async def test_a_rejudging_is_begun_once_and_ends_with_its_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rejudge_job, "CHUNK", 1)
-    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
-        competition = await played(harness, tournaments)
-        progress = await tournaments.rejudge(competition.id)
-        assert await tournaments.rejudge(competition.id) is progress
-        tournaments.rejudgings.stop(competition.id)
-        await until(lambda: progress.over)
-        assert progress.failure == "it was stopped"
+    async with open_harness(tmp_path) as harness:
+        async with running(harness) as tournaments:
+            competition = await played(harness, tournaments)
+            progress = await tournaments.rejudge(competition.id)
+            assert await tournaments.rejudge(competition.id) is progress
+        assert (progress.over, progress.failure) == (True, "it was stopped")
         assert progress.done < 6
-        again = await rejudged(tournaments, competition.id)
-        assert (again.done, again.failure) == (6, "")
+        async with running(harness) as tournaments:
+            assert tournaments.rejudgings.get(competition.id) is None
+            again = await rejudged(tournaments, competition.id)
+            assert (again.done, again.failure) == (6, "")
 
 
 class DeadlyFile(SQLiteFile):

@@ -93,29 +93,17 @@ class Rejudgings:
     """The latest rejudging of each competition since the server was started."""
 
     def __init__(self) -> None:
-        self._latest: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
+        self._latest: dict[int, Rejudging] = {}
 
     def get(self, competition_id: int) -> Rejudging | None:
         """Return the latest rejudging of a competition, if any."""
-        found = self._latest.get(competition_id)
-        return None if found is None else found[0]
+        return self._latest.get(competition_id)
 
     def begin(self, competition_id: int, job: RejudgeJob, nursery: trio.Nursery) -> Rejudging:
         """Begin to rejudge the games of a competition, in a task of the nursery."""
-        progress, scope = Rejudging(total=len(job.games)), trio.CancelScope()
-        self._latest[competition_id] = progress, scope
-
-        async def judge() -> None:
-            with scope:
-                await rejudge_all(job, progress)
-
-        nursery.start_soon(judge)
+        progress = self._latest[competition_id] = Rejudging(total=len(job.games))
+        nursery.start_soon(rejudge_all, job, progress)
         return progress
-
-    def stop(self, competition_id: int) -> None:
-        """Stop the rejudging of a competition, if it is in progress."""
-        if competition_id in self._latest:
-            self._latest[competition_id][1].cancel()
 
     def clear(self) -> None:
         """Remove all rejudgings; to be called after the end of their nursery."""
