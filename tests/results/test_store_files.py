@@ -91,6 +91,7 @@ FAILURES = {
     "read only": (sqlite3.SQLITE_READONLY, "attempt to write a readonly database", "cannot be written here"),
     "read only, in detail": (sqlite3.SQLITE_READONLY | 1 << 8, "readonly", "cannot be written here"),
     "input and output": (sqlite3.SQLITE_IOERR | 3 << 8, "disk I/O error", "cannot be written: is the disk"),
+    "damaged": (sqlite3.SQLITE_CORRUPT, "database disk image is malformed", "this file is damaged"),
     "locked": (sqlite3.SQLITE_BUSY, "database is locked", "another process has been writing for 10 s"),
 }
 
@@ -112,6 +113,7 @@ def test_a_failure_of_the_host_names_the_data_that_were_not_stored(path: Path, n
         (claimed, "the tournament could not be noted: "),
     ):
         assert raised.value.is_ours
+        assert raised.value.is_damage is (name == "damaged")
         assert str(raised.value).startswith(f"{path}: {begin}")
         assert words in str(raised.value)
 

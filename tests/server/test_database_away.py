@@ -1,5 +1,9 @@
-"""PostgreSQL stops under a server, and comes back: pages answer 503 with a sentence, then work again."""
+"""Databases that fail for a while under a server.
 
+Pages answer 503 with a sentence, then work again; tournaments go on.
+"""
+
+import errno
 import json
 import time
 from collections.abc import Callable
@@ -13,21 +17,33 @@ import pytest
 import trio
 from sqlalchemy import URL
 
+from tests.server.harness import Harness, first_games, open_harness, running, spec
+from tests.server.harness import until as becomes
 from tests.server.served_course import sign_in
 from tests.server.server_process import served
 from tests.support.builders import invoke, one_object
 from tests.support.courses import FAST_PASSWORDS, add_account
 from tests.support.databases import address
 from tests.support.postgresql import PostgreSQLServer
+from tests.support.tampering import tampering
 from tournaments.course.course import Course
-from tournaments.course.model import Role
-from tournaments.database.base import StoreError
+from tournaments.course.model import Competition, CompetitionState, Role
+from tournaments.database import postgresql as postgresql_locations
+from tournaments.database import sqlite
+from tournaments.database.base import Connections, StoreError
 from tournaments.database.location import Database
+from tournaments.results import game_files
+from tournaments.server.competitions.tournament_manager import TournamentManager
+from tournaments.server.config import ServiceConfig
 from tournaments.web.server_config import SERVER_FILE
 from tournaments.web.server_main import delete_expired
 
 LIMIT_S = 60.0
 SENTENCE = "The database of this server cannot be used just now"
+RUNNING, PAUSED, CANCELLED = CompetitionState.RUNNING, CompetitionState.PAUSED, CompetitionState.CANCELLED
+FINISHED, FAILED = CompetitionState.FINISHED, CompetitionState.FAILED
+GAMES = 12
+"""Games of the tournaments here."""
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -130,3 +146,132 @@ async def test_old_data_that_cannot_be_removed_just_now_is_a_sentence_in_the_log
         assert record.getMessage().endswith(f"deleted: {error}")
         assert bool(record.exc_info) == is_ours  # a traceback for a fault of this program
     assert len(caplog.records) == 3
+
+
+# Tournaments
+
+
+async def start_cup(harness: Harness, tournaments: TournamentManager, games: int) -> Competition:
+    """Start a tournament, and wait until some games are stored and all others wait."""
+    harness.engine.allow(first_games(games))
+    references = ["first_legal", "greedy", "random:1"]
+    cup = await tournaments.create_tournament(spec(references=references, rounds=2), None)
+    await tournaments.start(cup.id)
+    await harness.until_played("cup", games)
+    await becomes(lambda: harness.engine.waiting)
+    return cup
+
+
+async def assert_finished(harness: Harness, tournaments: TournamentManager, cup: Competition) -> None:
+    """Wait until all games are stored, and check that the failure is noted."""
+    found = await harness.until_state(cup.id, FINISHED, FAILED)
+    assert (found.state, found.message) == (FINISHED, "")
+    assert (await tournaments.summary(cup.id, wait=True)).done == GAMES
+    assert tournaments.trouble(cup.id) == ""
+    assert {failure.where for failure in harness.context.failures.newest()} == {"tournament Cup"}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let writers soon give up if there is another one."""
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 20)
+    monkeypatch.setattr(postgresql_locations, "BUSY_TIMEOUT_MS", 20)
+
+
+def quick(harness: Harness) -> Harness:
+    """Return the harness with short waits after failures."""
+    return harness.with_context(config=ServiceConfig(slots=2, retry_s=0.01))
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_tournament_goes_on_when_its_database_works_again(tmp_path: Path, database: Database) -> None:
+    async with open_harness(tmp_path / "data", database=database) as harness:
+        harness = quick(harness)
+        async with running(harness) as tournaments:
+            cup = await start_cup(harness, tournaments, 3)
+            with Connections(database.competition("cup")) as another, another.writing():
+                harness.engine.allow()
+                await becomes(lambda: "another process has been writing" in tournaments.trouble(cup.id))
+                assert harness.competition(cup.id).state is RUNNING
+            await assert_finished(harness, tournaments, cup)
+
+
+@pytest.mark.slow
+async def test_a_tournament_goes_on_after_a_restart_of_postgresql(
+    tmp_path: Path, postgresql: PostgreSQLServer
+) -> None:
+    with postgresql.database() as database:
+        async with open_harness(tmp_path / "data", database=database) as harness:
+            harness = quick(harness)
+            async with running(harness) as tournaments:
+                cup = await start_cup(harness, tournaments, 3)
+                postgresql.stop()
+                try:
+                    harness.engine.allow()
+                    await becomes(lambda: tournaments.trouble(cup.id))
+                finally:
+                    postgresql.start()
+                await assert_finished(harness, tournaments, cup)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("action", "state"), [("pause", PAUSED), ("cancel", CANCELLED)])
+async def test_a_tournament_that_waits_for_its_database_is_stopped(
+    tmp_path: Path, action: str, state: CompetitionState
+) -> None:
+    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+        cup = await start_cup(harness, tournaments, 3)
+        with Connections(harness.context.database.competition("cup")) as another, another.writing():
+            harness.engine.allow()
+            await becomes(lambda: tournaments.trouble(cup.id))
+            await getattr(tournaments, action)(cup.id)
+        assert (harness.competition(cup.id).state, tournaments.trouble(cup.id)) == (state, "")
+        await tournaments.resume(cup.id)
+        await assert_finished(harness, tournaments, cup)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_server_that_ends_while_a_tournament_waits_resumes_it(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        async with running(harness) as tournaments:
+            cup = await start_cup(harness, tournaments, 3)
+            with Connections(harness.context.database.competition("cup")) as another, another.writing():
+                harness.engine.allow()
+                await becomes(lambda: tournaments.trouble(cup.id))
+        assert harness.competition(cup.id).state is RUNNING
+        async with running(harness) as tournaments:
+            await assert_finished(harness, tournaments, cup)
+
+
+async def test_a_tournament_goes_on_when_there_is_room_for_files_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async with open_harness(tmp_path) as harness:
+        harness = quick(harness)
+        async with running(harness) as tournaments:
+            cup = await start_cup(harness, tournaments, 3)
+            with monkeypatch.context() as patch:
+                patch.setattr(game_files, "_put_in_place", full)
+                harness.engine.allow()
+                await becomes(lambda: "No space left on device" in tournaments.trouble(cup.id))
+            await assert_finished(harness, tournaments, cup)
+        games = tmp_path / "competitions" / "cup" / game_files.GAMES
+        assert len(list(games.iterdir())) == GAMES
+
+
+async def test_a_damaged_database_stops_its_tournament(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness, running(harness, 0.0) as tournaments:
+        cup = await start_cup(harness, tournaments, 3)
+        await tournaments.pause(cup.id)
+        with harness.store("cup") as store:
+            (key, *_) = store.played()
+        folder = tmp_path / "competitions" / "cup"
+        with tampering(folder / "results.db") as connection:
+            connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = ?", (key,))
+        (folder / game_files.GAMES / key).rename(tmp_path / "removed")
+        await tournaments.resume(cup.id)
+        found = await harness.until_state(cup.id, FAILED)
+        assert f"results.db: game {key}: " in found.message

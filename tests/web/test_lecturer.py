@@ -359,6 +359,14 @@ async def test_a_tournament_is_controlled_and_ruled_on(played: Played) -> None:
     assert {entry.by for entry in summary.journal} == {"lecturer"}
 
 
+async def test_a_tournament_that_waits_says_why(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        assert "interrupted" not in main_of(await browser.get(CUP))
+        played.service.tournaments.troubles[played.cup.id] = "results.db: the disk is full"
+        sentence = "was interrupted, and the server tries again by itself: results.db: the disk is full"
+        assert sentence in main_of(await browser.get(CUP))
+
+
 async def test_a_bot_joins_a_tournament(played: Played) -> None:
     """The choice has the current versions of teams and reference players that are not entered."""
     course = played.world.course

@@ -451,7 +451,8 @@ class SettingsTable:
         try:
             return settings_of(values)
         except SettingsError as error:
-            raise StoreError(f"the course's settings cannot be used: {error}", is_ours=True) from error
+            message = f"the course's settings cannot be used: {error}"
+            raise StoreError(message, is_ours=True, is_damage=True) from error
 
     def begin(self, memory_mb: int) -> None:
         """Store the memory limit of a new course; change nothing if settings are stored already."""

@@ -14,10 +14,12 @@ from sqlalchemy.exc import TimeoutError as NoConnectionError
 class StoreError(Exception):
     """A database that cannot be used, or could not store something; the message has the remedy."""
 
-    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+    def __init__(self, message: str, *, is_ours: bool = False, is_damage: bool = False) -> None:
         super().__init__(message)
         self.is_ours = is_ours
         """True if this host failed (a full disk, a damaged file), not the user's request."""
+        self.is_damage = is_damage
+        """True if stored data are damaged: the same request fails again."""
 
 
 class Explanation(NamedTuple):
@@ -25,6 +27,8 @@ class Explanation(NamedTuple):
 
     sentence: str
     is_ours: bool
+    """As in StoreError."""
+    is_damage: bool = False
     """As in StoreError."""
 
 
@@ -117,8 +121,9 @@ class Connections:
         try:
             yield
         except DBAPIError as error:
-            sentence, is_ours = self.location.explain(error, writes=not self.read_only)
-            raise StoreError(f"{self.location}: {action}{sentence}", is_ours=is_ours) from error
+            sentence, is_ours, is_damage = self.location.explain(error, writes=not self.read_only)
+            message = f"{self.location}: {action}{sentence}"
+            raise StoreError(message, is_ours=is_ours, is_damage=is_damage) from error
         except NoConnectionError as error:
             text = "too much is asked of the database at once: try again"
             raise StoreError(f"{self.location}: {action}{text}", is_ours=True) from error
@@ -128,6 +133,5 @@ class Connections:
             text = "it holds half a character, which cannot be kept"
             raise StoreError(f"{self.location}: {action}{text}") from error
         except (ValueError, TypeError) as error:  # stored JSON or text that is damaged
-            raise StoreError(
-                f"{self.location}: this {self.location.noun} is damaged ({error})", is_ours=True
-            ) from error
+            message = f"{self.location}: this {self.location.noun} is damaged ({error})"
+            raise StoreError(message, is_ours=True, is_damage=True) from error

@@ -182,7 +182,7 @@ class PostgreSQLSchema(Location):
             return Explanation(f"{_NO_CONNECTION} ({text})", True)
         sentence = _SENTENCES.get(state) or _SENTENCES.get(state[:2])
         is_ours = state[:2] not in _CALLERS_OWN
-        return Explanation(f"{sentence} ({text})" if sentence else text, is_ours)
+        return Explanation(f"{sentence} ({text})" if sentence else text, is_ours, state in _DAMAGE)
 
 
 def _begin(connection: Connection, *, is_shared: bool) -> None:
@@ -215,6 +215,9 @@ _NO_CONNECTION = "no connection: is the server running, and are address, user an
 
 _CALLERS_OWN = ("", "22", "23")
 """Classes of errors in the data to store: errors of the driver itself, data, constraints."""
+
+_DAMAGE = ("42703", "42P01", "XX001", "XX002")
+"""SQLSTATEs of a missing column or table, and of damaged pages."""
 
 _SENTENCES = {
     "25006": "nothing can be written here: the server, or what was opened, is read-only",

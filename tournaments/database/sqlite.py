@@ -187,7 +187,8 @@ class SQLiteFile(Location):
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
         """Explain an error by its SQLite error code."""
         code = int(getattr(error.orig, "sqlite_errorcode", 0)) & _PRIMARY
-        return Explanation(_sentence(code, str(error.orig), writes), code in (_OURS if writes else _HOSTS))
+        sentence = _sentence(code, str(error.orig), writes)
+        return Explanation(sentence, code in (_OURS if writes else _HOSTS), code == sqlite3.SQLITE_CORRUPT)
 
 
 def _keep_private(path: Path) -> None:
@@ -236,7 +237,7 @@ _OURS = _HOSTS | _NOT_ALLOWED
 def _sentence(code: int, text: str, writes: bool) -> str:
     match code:
         case sqlite3.SQLITE_FULL:
-            return "the disk is full: make room and run the same command again"
+            return "the disk is full: make room and try again"
         case sqlite3.SQLITE_NOTADB:
             return f"this file is no SQLite database ({text})"
         case sqlite3.SQLITE_CORRUPT:

@@ -306,7 +306,8 @@ class Store:
             try:
                 found[key] = unpacked(stored[key].packed)
             except RefereeError as error:
-                raise StoreError(f"{self.location}: game {key}: {error}", is_ours=True) from error
+                message = f"{self.location}: game {key}: {error}"
+                raise StoreError(message, is_ours=True, is_damage=True) from error
         return found
 
     def stored(self, keys: Sequence[str]) -> dict[str, StoredGame]:

@@ -12,6 +12,7 @@ Files are written after the store, and may be delayed: they can be made from it 
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -102,7 +103,7 @@ class ResultWriter(Generic[T]):
         async with self._storing:
             if batch.is_taken:  # by the first task of the batch
                 if batch.failure is not None:
-                    raise StoreError(str(batch.failure), is_ours=batch.failure.is_ours) from batch.failure
+                    raise copy(batch.failure) from batch.failure
                 return
             with trio.CancelScope(shield=True):  # a short delay: no game that has ended is lost by it
                 await trio.sleep_until(self._next_at)

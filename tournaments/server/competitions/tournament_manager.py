@@ -206,6 +206,11 @@ class TournamentManager:
         """Pause a tournament; see the module.  Raises CourseError if it is not being played, StoreError."""
         await self._do_to_tournament(competition_id, partial(self._pause, by))
 
+    def trouble(self, competition_id: int) -> str:
+        """Return the failure after which a tournament that is being played is tried again; empty if none."""
+        run = self._runs.get(competition_id)
+        return "" if run is None else run.trouble
+
     async def publish(self, competition_id: int, by: Account | None = None) -> None:
         """Show a draft to students.  Raises CourseError if it is no draft, StoreError."""
         await self._do_to_tournament(competition_id, partial(self._publish, by))

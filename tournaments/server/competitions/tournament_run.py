@@ -1,5 +1,6 @@
 """Run of a tournament on the server, until nothing is left to play or it is stopped."""
 
+import errno
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from tournaments.reporting.tournament_directory import DirectoryError, Tournamen
 from tournaments.results.game_files import GameFilesError
 from tournaments.results.journal import Entry
 from tournaments.results.rulings import RulingError
-from tournaments.results.store import Store, StoreError
+from tournaments.results.store import StoreError
 from tournaments.running.runner import Run, StopRequest, first_error, open_run, play_all
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.cluster import MOST_FOLLOWED
@@ -65,6 +66,9 @@ class TournamentRun:
         """Outcome of ``play``; None until it ends, and if it was cancelled from outside."""
         self._context = context
         self._stores = stores
+        self._run: Run | None = None
+        """Run of the present try; None before it begins."""
+        self._trouble = ""
         self._stop_request = StopRequest()
         self._scope = trio.CancelScope()
 
@@ -72,6 +76,16 @@ class TournamentRun:
     def stopped(self) -> bool:
         """True if ``stop`` was called; then the caller of ``stop`` decides the tournament's next state."""
         return self._stop_request.is_set
+
+    @property
+    def trouble(self) -> str:
+        """Failure after which the tournament is tried again; empty once a game was stored since."""
+        return "" if self._has_played else self._trouble
+
+    @property
+    def _has_played(self) -> bool:
+        """True if a game was stored in the present try."""
+        return self._run is not None and self._run.report.played > 0
 
     async def stop(self, limit_s: float) -> None:
         """Stop the tournament: games that are being played end, no others begin; wait until it is over.
@@ -99,52 +113,48 @@ class TournamentRun:
             self.outcome = Outcome(CompetitionState.FAILED, message)
 
     async def _played(self) -> Outcome:
-        with self._scope:
-            fixed = FixedSpec.read(self.competition.spec)
-            late = late_entrants(await trio.to_thread.run_sync(self._journal))
-            field = [*fixed.field, *late]
-            players = await players_of(self._context, field, fixed.chosen.game, self.competition.id)
-            tournament = await trio.to_thread.run_sync(tournament_of, fixed, players)
-            tournament = with_late_entrants(tournament, late, players)
-            sandbox = await self._sandbox(fixed.sandbox)
-            directory = TournamentDirectory(folder_of(self._context, self.competition.slug))
-            with ExitStack() as stack:
-                using = self._stores.using(self.competition.slug)
-                store = await trio.to_thread.run_sync(stack.enter_context, using)
-                stack.enter_context(directory.locked())  # excludes rulings by the command line
-                return await self._until_over(tournament, store, directory.path, sandbox)
+        """Play the tournament; after each failure that may pass, wait, and play the missing games."""
+        directory = TournamentDirectory(folder_of(self._context, self.competition.slug))
+        failures = 0
+        with self._scope, directory.locked():  # excludes rulings by the command line
+            while True:
+                try:
+                    return await self._play_missing(directory.path)
+                except* (GameFilesError, SchedulerLostError, StoreError) as error:
+                    if not _may_pass(error):
+                        raise
+                    failures = 1 if self._has_played else failures + 1
+                    self._run, self._trouble = None, str(first_error(error))
+                    if not self._stop_request.is_set:
+                        self._context.failures.note(f"tournament {self.competition.title}", self._trouble)
+                with trio.CancelScope() as scope, self._stop_request.cancels(scope):
+                    await trio.sleep(wait_s(failures, self._context.config.retry_s))
+                if self._stop_request.is_set:
+                    break
         return Outcome(CompetitionState.PAUSED)
+
+    async def _play_missing(self, directory: Path) -> Outcome:
+        """Play the games that are missing now."""
+        fixed = FixedSpec.read(self.competition.spec)
+        late = late_entrants(await trio.to_thread.run_sync(self._journal))
+        field = [*fixed.field, *late]
+        players = await players_of(self._context, field, fixed.chosen.game, self.competition.id)
+        tournament = await trio.to_thread.run_sync(tournament_of, fixed, players)
+        tournament = with_late_entrants(tournament, late, players)
+        sandbox = await self._sandbox(fixed.sandbox)
+        cluster = self._context.cluster
+        demands = None if cluster is None else await cluster.demands(tournament, sandbox)
+        with ExitStack() as stack:
+            using = self._stores.using(self.competition.slug)
+            store = await trio.to_thread.run_sync(stack.enter_context, using)
+            run = self._run = await trio.to_thread.run_sync(open_run, tournament, store)
+            async with self._engine(tournament, demands) as engine:
+                await play_all(run, engine, directory, sandbox=sandbox, stop=self._stop_request)
+        return _outcome(run)
 
     def _journal(self) -> list[Entry]:
         with self._stores.using(self.competition.slug) as store:
             return store.journal()
-
-    async def _until_over(
-        self, tournament: Tournament, store: Store, directory: Path, sandbox: Sandbox
-    ) -> Outcome:
-        """Play the tournament; after each loss of the cluster, play the missing games again."""
-        cluster = self._context.cluster
-        demands = None if cluster is None else await cluster.demands(tournament, sandbox)
-        losses = 0
-        while True:
-            run = await trio.to_thread.run_sync(open_run, tournament, store)
-            is_lost = False
-            try:
-                async with self._engine(tournament, demands) as engine:
-                    await play_all(run, engine, directory, sandbox=sandbox, stop=self._stop_request)
-            except* SchedulerLostError as error:  # other errors beside it are raised
-                is_lost = True
-                if not self._stop_request.is_set:
-                    self._context.failures.note(
-                        f"tournament {self.competition.title}", str(first_error(error))
-                    )
-            if not is_lost:
-                return _outcome(run)
-            losses = 1 if run.report.played else losses + 1
-            with trio.CancelScope() as scope, self._stop_request.cancels(scope):
-                await trio.sleep(wait_s(losses))
-            if self._stop_request.is_set:
-                return Outcome(CompetitionState.PAUSED)
 
     async def _sandbox(self, mode: str) -> Sandbox:
         """Return the sandbox for bots on the machines where they play.  Raises SandboxError."""
@@ -190,6 +200,21 @@ async def players_of(
     if problems:
         raise TournamentSpecError(problems)
     return players
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Return whether a tournament may go on by itself after an error; of a group, after all of them.
+
+    That is so after the loss of a cluster's scheduler, and after failures of the database and of a full disk.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_may_pass, error.exceptions))
+    if isinstance(error, StoreError):
+        return error.is_ours and not error.is_damage
+    if isinstance(error, GameFilesError):
+        cause = error.__cause__
+        return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, SchedulerLostError)
 
 
 def _outcome(run: Run) -> Outcome:

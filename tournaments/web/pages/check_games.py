@@ -52,7 +52,8 @@ async def game_in_path(request: Request) -> ViewedCheckGame:
     try:
         record = await in_thread(unpacked, stored.packed)
     except RefereeError as error:
-        raise StoreError(f"version {version_id}, game {key}: {error}", is_ours=True) from error
+        message = f"version {version_id}, game {key}: {error}"
+        raise StoreError(message, is_ours=True, is_damage=True) from error
     own = BOTH if user.role.teaches else (stored.player,)
     return ViewedCheckGame(records, key, stored.player, record, own, user.role.teaches)
 
