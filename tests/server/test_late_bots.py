@@ -1,6 +1,7 @@
 """Bots that join tournaments of the server; and tournaments that are cancelled, resumed and deleted."""
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -113,14 +114,26 @@ async def test_a_bot_joins_though_the_courses_database_fails(tmp_path: Path, dat
         assert faults_after_ruling >= 3  # the competitor, the entry and their commit
 
 
-async def test_a_ruling_does_not_stop_a_tournament_if_the_courses_database_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("act", "games"),
+    [
+        (lambda tournaments, number: tournaments.add_bot(number, LATE, "was ill"), 12),
+        (lambda tournaments, number: tournaments.pause(number), 6),
+        (lambda tournaments, number: tournaments.cancel(number), 6),
+    ],
+    ids=["ruling", "pause", "cancel"],
+)
+async def test_a_tournament_is_played_on_if_the_courses_database_fails(
+    act: Callable[[TournamentManager, int], Awaitable[object]],
+    games: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(*_: object) -> None:
         raise StoreError("the database is away", is_ours=True)
 
     monkeypatch.setattr(tournament_manager, "RULING_LIMIT_S", 0.0)
-    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+    async with open_harness(tmp_path) as harness, running(harness, 0.0) as tournaments:
         harness.engine.allow(lambda _job: False)
         cup = await create(tournaments)
         await tournaments.start(cup.id)
@@ -128,9 +141,11 @@ async def test_a_ruling_does_not_stop_a_tournament_if_the_courses_database_fails
         with monkeypatch.context() as patch:
             patch.setattr(harness.course.competitions, "set_state", fail)
             with pytest.raises(StoreError, match="the database is away"):
-                await tournaments.add_bot(cup.id, LATE, "was ill")
+                await act(tournaments, cup.id)
+        assert harness.competition(cup.id).state is RUNNING
+        await until(lambda: harness.engine.waiting)
         harness.engine.allow()
-        assert (await finished(harness, cup)).done == 12
+        assert (await finished(harness, cup)).done == games
 
 
 async def test_a_round_robin_that_is_over_goes_on(tmp_path: Path) -> None:

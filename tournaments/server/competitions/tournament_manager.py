@@ -13,8 +13,8 @@ are cancelled.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -238,11 +238,13 @@ class TournamentManager:
     async def _cancel(self, by: Account | None, competition: Competition) -> None:
         if competition.state is CompetitionState.CANCELLED:
             raise CourseError(f"{competition.title!r} is cancelled already")
-        outcome = await self._stop(competition, RULING_LIMIT_S)
-        if outcome is not None and outcome.state is CompetitionState.FINISHED:
+        with self._begun_again_on_failure(competition):
+            outcome = await self._stop(competition, RULING_LIMIT_S)
+            if outcome is None or outcome.state is not CompetitionState.FINISHED:
+                await self._act_on_state("cancel", by, competition, Outcome(CompetitionState.CANCELLED))
+                return
             await self._set(competition, outcome)
-            raise CourseError(f"{competition.title!r} has finished meanwhile")
-        await self._act_on_state("cancel", by, competition, Outcome(CompetitionState.CANCELLED))
+        raise CourseError(f"{competition.title!r} has finished meanwhile")
 
     async def _delete(self, by: Account | None, competition: Competition) -> None:
         if competition.state is CompetitionState.RUNNING:
@@ -265,8 +267,9 @@ class TournamentManager:
     async def _pause(self, by: Account | None, competition: Competition) -> None:
         if competition.state is not CompetitionState.RUNNING:
             raise CourseError(f"{competition.title!r} is not being played: it is {competition.state}")
-        outcome = await self._stop(competition, self.pause_limit_s)
-        await self._act_on_state("pause", by, competition, outcome or Outcome(CompetitionState.PAUSED))
+        with self._begun_again_on_failure(competition):
+            outcome = await self._stop(competition, self.pause_limit_s)
+            await self._act_on_state("pause", by, competition, outcome or Outcome(CompetitionState.PAUSED))
 
     def _act(self, action: str, slug: str, by: Account | None, **detail: Any) -> AbstractContextManager[Act]:
         """Return ``Course.act`` for an action on a tournament, of an account or of the server."""
@@ -337,22 +340,17 @@ class TournamentManager:
     ) -> list[str]:
         await self._rulings.check(competition, request, why, by)  # an invalid one pauses nothing
         was_played = competition.id in self._runs
-        if was_played:
-            await self._stop(competition, RULING_LIMIT_S)
         failure: Exception | None = None
         noted = NotedRulings()
-        try:
-            noted = await self._rulings.note(competition, request, why, by)
-        except Exception as error:
-            failure = error
-        try:
+        with self._begun_again_on_failure(competition):
+            await self._stop(competition, RULING_LIMIT_S)
+            try:
+                noted = await self._rulings.note(competition, request, why, by)
+            except Exception as error:
+                failure = error
             now = await self._competition(competition.id)
             if was_played or (now.state is CompetitionState.FINISHED and noted.has_due_games):
                 await self._go_on(now)
-        except Exception:
-            if was_played:  # its stored state is RUNNING still
-                self._begin(competition)
-            raise
         if failure is not None:
             raise failure
         return noted.sentences
@@ -493,6 +491,20 @@ class TournamentManager:
             return None
         await run.stop(limit_s)
         return run.outcome
+
+    @contextmanager
+    def _begun_again_on_failure(self, competition: Competition) -> Iterator[None]:
+        """If the block stops a tournament that is being played and then fails, begin the tournament again.
+
+        Its stored state is RUNNING still, and nothing else would play it before the next start.
+        """
+        was_played = competition.id in self._runs
+        try:
+            yield
+        except Exception:
+            if was_played:
+                self._begin(competition)
+            raise
 
     async def _play(self, run: TournamentRun) -> None:
         """Play a tournament and store its outcome, unless the task that stopped it does."""
