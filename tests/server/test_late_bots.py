@@ -3,18 +3,23 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from tests.server.harness import Harness, first_games, open_harness, running, spec, until
-from tests.server.test_acts import until_recorded
+from tests.server.test_acts import recorded, until_recorded
 from tests.support.courses import NOW, add_account
 from tests.support.statement_faults import InjectedError, fault_before
+from tournaments.course.backup import backup
 from tournaments.course.backup.backup import back_up
 from tournaments.course.backup.restore import restore
+from tournaments.course.backup.snapshots import copy_database
 from tournaments.course.course import Course
 from tournaments.course.model import BotChoice, Competition, CompetitionState, CourseError, Role
 from tournaments.database.location import Database
@@ -297,3 +302,68 @@ async def test_the_games_of_a_deleted_tournament_stay_in_the_backup(tmp_path: Pa
         assert store.games() == kept
         assert [store.record(game.key) for game in kept] == records
         assert len(records) == 6
+
+
+async def back_up_during(
+    data: Path, target: Path, act: Callable[[], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Make a backup, and do something between the copies of the tournaments and of the course."""
+
+    async def do() -> None:
+        await act()
+
+    def copy(source: Path, to: Path) -> None:
+        if source.name == backup.COURSE_FILE:
+            trio.from_thread.run(do)
+        copy_database(source, to)
+
+    make = partial(back_up, data, target, databases_inside=True, version="1.0", now=NOW)
+    with monkeypatch.context() as patch:
+        patch.setattr(backup, "copy_database", copy)
+        await trio.to_thread.run_sync(make)
+
+
+@pytest.mark.any_database
+async def test_a_tournament_that_ended_during_the_backup_is_completed_after_the_restore(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, target, restored = tmp_path / "data", tmp_path / "course.tar", tmp_path / "restored"
+    async with open_harness(data, database=Database(data)) as harness, running(harness) as tournaments:
+        harness.engine.allow(first_games(4))
+        cup = await create(tournaments)
+        await tournaments.start(cup.id)
+        await harness.until_played("cup", 4)
+        await until(lambda: harness.engine.waiting)
+
+        async def end() -> None:
+            harness.engine.allow()
+            await finished(harness, cup)
+
+        await back_up_during(data, target, end, monkeypatch)
+    restore(target, restored)
+    async with open_harness(restored, database=Database(restored)) as harness:
+        assert harness.competition(cup.id).state is FINISHED
+        assert results(harness, cup).done == 4
+        async with running(harness):
+            await until(lambda: results(harness, cup).done == 6)
+            await finished(harness, cup)
+
+
+@pytest.mark.any_database
+async def test_a_ruling_after_the_restore_is_recorded_whatever_was_ruled_during_the_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, target, restored = tmp_path / "data", tmp_path / "course.tar", tmp_path / "restored"
+    async with open_harness(data, database=Database(data)) as harness, running(harness) as tournaments:
+        by = add_account(harness.course, Role.LECTURER, "lecturer")
+        cup = await create(tournaments)
+        lost = partial(tournaments.rule, cup.id, Action.WITHDRAW, "greedy", "copied", None, by)
+        await back_up_during(data, target, lost, monkeypatch)
+    restore(target, restored)
+    async with open_harness(restored, database=Database(restored)) as harness:
+        harness = harness.with_context(now=lambda: NOW + timedelta(days=1))
+        async with running(harness) as tournaments:
+            assert results(harness, cup).journal == []
+            await tournaments.rule(cup.id, Action.WITHDRAW, "random:1", "ill", None, by)
+            await until_recorded(harness, cup, 2)
+        assert [entry.detail["ruled_on"] for entry in recorded(harness, cup)] == ["greedy", "random:1"]

@@ -35,6 +35,7 @@ from tournaments.course.model import (
 from tournaments.course.settings import frozen_moment
 from tournaments.reporting.ruling_requests import PairingRequest, pairing_rulings
 from tournaments.reporting.tournament_results import TournamentResults
+from tournaments.results.game_files import LOCK_FILE
 from tournaments.results.journal import Action
 from tournaments.results.store import Store
 from tournaments.running.runner import open_run
@@ -145,9 +146,14 @@ class TournamentManager:
             open_run(tournament_of(fixed, players), store)
 
     def _has_due_games(self, competition: Competition) -> bool:
-        """Return whether a finished tournament has due games, by a ruling before a crash."""
+        """Return whether a finished tournament has due games.
+
+        A ruling before a crash may have made games due.  If the tournament finished while a backup was made,
+        the backup may lack its last games.  A restored directory has no lock file before it is played in.
+        """
+        was_played_here = (folder_of(self._context, competition.slug) / LOCK_FILE).exists()
         with self._stores.using(competition.slug) as store:
-            if not store.journal():
+            if was_played_here and not store.journal():  # loading thousands of games takes 0.1 s
                 return False
             summary = TournamentResults.load(store)
         return bool(summary.schedule.due(summary.history))

@@ -165,8 +165,10 @@ class TournamentRulings:
             detail = {"ruled_on": ruling.subject, "why": ruling.why, "ruling": ruling.number}
             action, at = f"tournament.{ruling.action}", datetime.fromisoformat(ruling.at)
             with course.act(at, author.id, action, competition.slug, **detail) as act:
-                known = course.journal.of_subject(competition.slug)
-                act.is_recorded = all(event.detail.get("ruling") != ruling.number for event in known)
+                events = course.journal.of_subject(competition.slug)
+                # After a restore, an entry with this number may be of an earlier ruling that the store lacks.
+                known = {(event.detail.get("ruling"), event.at) for event in events}
+                act.is_recorded = (ruling.number, at) not in known
                 if entered is not None:
                     course.competitions.enter(
                         competition.id, entered.name, entered.version, entered.reference
