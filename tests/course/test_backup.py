@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile
+from tournaments.course.backup import backup
 from tournaments.course.backup.backup import back_up
 from tournaments.course.backup.manifest import FORM, NAME, OLD_FORM, SHA256, BackupError, Manifest, check_path
 from tournaments.course.backup.restore import restore, verify
+from tournaments.course.backup.snapshots import copy_database
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SLUGS = ("cup", "practice")
@@ -44,7 +46,7 @@ def make_data(data: Path) -> str:
     (data / "lock").touch()
     (data / "bots" / "empty").mkdir(parents=True)
     store = ContentStore(data / "submissions")
-    names = (".hidden/x", "lock", ".lock", "weights.part", "data/cache.db-wal")
+    names = (".hidden/x", "lock", ".lock", "weights.part", "data/cache.db-wal", "competitions/x/results.db")
     files = [SubmittedFile("bot.py", b"print()\n", executable=True)]
     files += [SubmittedFile(name, name.encode()) for name in names]  # Kalarena has files of such names, too
     digest = store.put(files)
@@ -119,6 +121,29 @@ def test_what_is_being_made_is_not_in_a_backup(tmp_path: Path, monkeypatch: pyte
     kept = [path for path in (*manifest.files, *manifest.directories) if "/files" not in path]
     assert not [path for path in kept if "incoming" in path or path.endswith((".part", ".lock"))]
     assert restore(tmp_path / "course.tar", tmp_path / "new") == manifest
+
+
+def test_a_competition_that_is_made_during_the_backup_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server makes an empty store for it; a copy of a file that is written to may be damaged."""
+    data = tmp_path / "data"
+    make_data(data)
+    new = data / "competitions" / "new" / "results.db"
+
+    def copy(source: Path, to: Path) -> None:
+        if source.name == backup.COURSE_FILE:
+            new.parent.mkdir()
+            shutil.copy(data / "competitions" / "cup" / "results.db", new)
+        copy_database(source, to)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backup, "copy_database", copy)
+        manifest = backed_up(data, tmp_path / "course.tar")
+    assert new.is_file()
+    assert restore(tmp_path / "course.tar", tmp_path / "restored") == manifest
+    databases = (tmp_path / "restored" / "competitions").glob("*/results.db")
+    assert sorted(path.parent.name for path in databases) == list(SLUGS)
 
 
 def test_only_its_owner_can_read_a_backup(place: Path) -> None:

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from tournaments.course.backup.manifest import NAME, BackupError, Kept, Manifest
@@ -111,6 +111,9 @@ def _write(out: IO[bytes], data: Path, copies: dict[str, Path], manifest: Manife
         for path, entry in _entries(data, data):
             if path in copies:
                 files[path] = _add(archive, path, copies[path].open("rb"))
+                continue
+            # A competition that was made meanwhile; the restored server makes a missing store.
+            if manifest.databases_inside and PurePosixPath("/", path).match(f"/{STORES}"):
                 continue
             with contextlib.suppress(FileNotFoundError):  # removed meanwhile
                 if entry.is_dir():
