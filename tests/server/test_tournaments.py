@@ -26,7 +26,7 @@ from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.reporting.ruling_requests import PairingRequest
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
-from tournaments.results.journal import Action
+from tournaments.results.journal import Action, Entry
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store
 from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES, open_run
@@ -360,6 +360,29 @@ async def test_a_ruling_is_completed_when_its_lecturer_leaves(tmp_path: Path) ->
         await until(lambda: results(harness, competition).journal)
         summary = await finished(harness, competition)
         assert [str(entry) for entry in summary.journal] == [f"void {key}: x"]
+
+
+async def test_a_ruling_that_a_restart_interrupts_may_be_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when another tournament's result cannot be stored, which ends the tasks of all tournaments."""
+    note = Store.note
+
+    def note_and_cancel(store: Store, *entries: Entry) -> None:
+        note(store, *entries)
+        trio.from_thread.run_sync(nursery.cancel_scope.cancel)
+
+    async with open_harness(tmp_path) as harness:
+        tournaments = TournamentManager(harness.context)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(tournaments.run)
+            await trio.testing.wait_all_tasks_blocked()
+            competition = await create(tournaments)
+            monkeypatch.setattr(Store, "note", note_and_cancel)
+            with trio.CancelScope(shield=True), pytest.raises(CourseError, match="look whether it was done"):
+                await tournaments.rule(competition.id, Action.WITHDRAW, "greedy", "copied")
+        tournaments.close()
+        assert [entry.subject for entry in results(harness, competition).journal] == ["greedy"]
 
 
 async def test_pairings_of_a_coming_round_are_fixed_while_the_tournament_is_played(tmp_path: Path) -> None:

@@ -456,7 +456,10 @@ class TournamentManager:
         if errors:
             raise errors[0]
         if not results:
-            raise CourseError("the server is being shut down: nothing was done")
+            raise CourseError(
+                "this was interrupted, since the server stops or starts its tournaments again: look whether "
+                "it was done, and repeat it if not"
+            )
         return results[0]
 
     async def _competition(self, competition_id: int) -> Competition:
