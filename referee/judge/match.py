@@ -411,6 +411,8 @@ class Match(Generic[S, M]):
 
     def _classified(self, end: ProcessEnded) -> BotExited | LimitPassed | NotStarted:
         """Return the event for the end of a process; see ``faults``."""
+        if (end.player, StartRead) in self._happened:  # it was executed, whatever it printed
+            end = end._replace(not_executed=None)
         if end.other is not None and self.starting == Side.SECOND:
             neither = neither_started(end, end.other, self.names, self._limits)
             if neither is not None:

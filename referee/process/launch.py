@@ -114,15 +114,18 @@ def _finds_interpreter(program: Path) -> bool:
 
 
 def failed_to_execute(player: Player, status: int, errors: str) -> str | None:
-    """Return why the command could not be executed inside its sandbox; None if it was executed."""
+    """Return why the command could not be executed inside its sandbox; None if it was executed.
+
+    A bot can print the message of prlimit, too.  Everybody may read the reason, so no text of a bot is in it.
+    """
     if status not in CANNOT_EXECUTE or not errors.startswith(PRLIMIT_ERROR):
         return None
     error = errors.splitlines()[0].rpartition(": ")[2]
-    number = next((code for code in _BOT_ERRNOS if os.strerror(code) == error), None)
-    return why_not_runnable(player, number, error)
+    number = next((code for code in errno.errorcode if os.strerror(code) == error), None)
+    return None if number is None else why_not_runnable(player, number)
 
 
-def why_not_runnable(player: Player, number: int | None, error: str = "") -> str:
+def why_not_runnable(player: Player, number: int | None) -> str:
     """Return why the command cannot be run, judged by its file and the system's error number."""
     program = Path(player.command[0])
     name = program.name  # its directory is private to its owner
@@ -147,7 +150,7 @@ def why_not_runnable(player: Player, number: int | None, error: str = "") -> str
         return f"{name} needs a loader or an interpreter that is not on this system"
     if number == errno.EACCES and not os.access(program, os.X_OK):
         return f"{name} is not executable: chmod +x {shlex.quote(name)}"
-    return f"{name}: {error or os.strerror(number or 0)}"
+    return f"{name}: {os.strerror(number or 0)}"
 
 
 def wait_readable(descriptor: int, within_s: float) -> bool:

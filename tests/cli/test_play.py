@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from referee.judge.limits import Limits
-from referee.judge.results import GameRecord
+from referee.judge.results import GameRecord, Reason
 from referee.sandbox.bubblewrap import Tier
 from referee.sandbox.host_resources import default_memory_here
 from sample_bots.catalog import SAMPLE_BOTS
-from tests.support.builders import invoke, kalarena, one_object, quick_sample_bot
+from tests.support.builders import invoke, kalarena, lost_by, make_record, one_object, quick_sample_bot
 from tests.support.paths import REPOSITORY_ROOT, SUPPORT
 
 ROOT = REPOSITORY_ROOT
@@ -257,3 +257,10 @@ def test_what_a_bot_leaves_behind_is_named_beside_the_result(tmp_path: Path) -> 
     (warning,) = view["warnings"]
     assert "cannot be reaped" in warning
     assert done.stderr.endswith(f"the game has its result, but {warning}\n")
+
+
+def test_a_verdict_cannot_write_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = make_record(result=lost_by(Reason.EXIT, 0, "one (South) lost: \x1b[2J\0 it won"))
+    monkeypatch.setattr("tournaments.cli.play.play_alone", lambda *_args, **_options: record)
+    result = invoke("play", "first_legal", "first_legal", "--sandbox", "off")
+    assert "one (South) lost: \\x1b[2J\\x00 it won   [exit]" in result.stdout

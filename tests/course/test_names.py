@@ -17,9 +17,9 @@ from tournaments.course.texts import (
     name_key,
     person_name,
     same_name,
-    storable,
     team_name,
 )
+from tournaments.database.base import storable
 
 
 def test_a_team_is_stored_as_a_whole(course: Course) -> None:

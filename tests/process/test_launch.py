@@ -185,6 +185,33 @@ async def test_env_that_finds_nothing_is_an_end_by_itself(tmp_path: Path, tier: 
     assert record.result.reason.value in ("start", "exit")
 
 
+COMPLAINT = "prlimit: failed to execute x: "
+PRETENDERS = {
+    "other words": (rf"printf '{COMPLAINT}\033[2J\000 the referee cheated\n' >&2; exit 127", True),
+    "other words, before START": (rf"printf '{COMPLAINT}\000 the referee cheated\n' >&2; exit 126", False),
+    "the system's words": (f"echo '{COMPLAINT}No such file or directory' >&2; exit 127", True),
+}
+"""Name -> a shell's command, and whether the shell reads its START line first."""
+
+
+@pytest.mark.parametrize("tier", ["confined", "weak"])
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("words", PRETENDERS)
+async def test_a_bot_that_was_run_cannot_say_that_it_was_not(
+    tmp_path: Path, words: str, seat: int, tier: str
+) -> None:
+    """Its text would be in the verdict, which everybody may read."""
+    script, reads = PRETENDERS[words]
+    command = ("/bin/sh", "-c", f"read line; {script}" if reads else script)
+    culprit = Player("culprit", command, str(tmp_path), reads=(str(tmp_path),))
+    players = (culprit, reading_bot()) if seat == 0 else (reading_bot(), culprit)
+    record = await play_game(job(*players, sandbox_of(tier)))
+    assert outcome(record) == (1 - seat, "exit", "exited"), record.result
+    assert "its process ended with exit status 12" in record.result.detail
+    assert "cheated" not in record.result.detail
+    assert check_replay(record) == []
+
+
 FAILURES = {
     # Program in the place of bubblewrap, and the error.
     "#!/bin/sh\nexit 1\n": "the sandbox could not be made$",

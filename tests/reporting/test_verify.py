@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
-from referee.judge.results import GameRecord
-from tests.support.builders import invoke, make_record, one_object, write_tournament
+from referee.judge.results import GameRecord, Reason
+from tests.support.builders import invoke, lost_by, make_record, one_object, write_tournament
 from tests.support.postgresql import PostgreSQLServer
 from tests.support.random_games import random_game
 from tests.support.store_locations import store_of_revision
@@ -21,6 +21,7 @@ from tests.support.tampering import rechain, tampering
 from tournaments.config.load import load_tournament
 from tournaments.course.backup.database_migration import copy_tables
 from tournaments.database.sqlite import SQLiteFile
+from tournaments.reporting.game_verification import verify_game
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import Verification, read_record
@@ -108,6 +109,21 @@ def test_missing_tables_and_folders_are_not_wrong(copy: Path) -> None:
         elif path.name != "results.db":
             path.unlink()
     assert found(copy) == []
+
+
+def test_a_verdict_that_no_database_stores_as_it_is(tmp_path: Path) -> None:
+    """The table has other characters instead of NUL; older versions stored it as it is in SQLite."""
+    detail = "two lost: \0 and \N{SYMBOL FOR NULL}"
+    path = tmp_path / "results.db"
+    with Store(path) as store:
+        store.add(make_record(result=lost_by(Reason.EXIT, 1, detail)), 1)
+    for stored in (None, detail, "one lost"):
+        if stored is not None:
+            execute(tmp_path, "UPDATE game SET detail = ?", stored)
+        with Store(path, read_only=True) as store:
+            (row,) = store.games()
+            differ = {one.what for one in verify_game(store, None, row, None)}
+        assert ("detail" in differ) == (stored == "one lost")
 
 
 # The store.

@@ -60,6 +60,20 @@ def test_a_game_is_stored_once_and_read_back_complete(place: Location) -> None:
             store.record("r009-1v2")
 
 
+@pytest.mark.parametrize("place", ["sqlite", "postgresql"], indirect=True)
+def test_any_text_of_a_bot_can_be_stored_with_its_game(place: Location) -> None:
+    """PostgreSQL stores no NUL, and neither database a lone surrogate: the record keeps both."""
+    text = "two lost: \0 and \ud800 and Größe"
+    record = make_record(result=lost_by(Reason.EXIT, 1, text), stderr=(text, text))
+    with Store(place) as store:
+        assert store.add(record, 1)
+        assert store.games()[0].detail == "two lost: \N{SYMBOL FOR NULL} and ? and Größe"
+        assert store.record(record.key) == record
+        chained = store.chained()
+    assert chained is not None
+    assert list(ChainCheck(chained).findings()) == []
+
+
 def test_summaries_of_all_results(place: Location) -> None:
     results = [
         MatchResult(0, Reason.SCORE, "won", (50, 48)),

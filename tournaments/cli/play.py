@@ -212,7 +212,7 @@ def _show_result(played: GameRecord) -> None:
     for player in played.players:
         if player.how:
             click.echo(f"{player.name}: {player.how}")
-    click.echo(f"{played.result.detail}   [{played.result.reason}]")
+    click.echo(f"{visible(played.result.detail)}   [{played.result.reason}]")
     for index, player in enumerate(played.players):
         mean = played.mean_move_ms(index)
         count = sum(move.player == index for move in played.moves)

@@ -11,8 +11,8 @@ from sqlalchemy import insert, or_, select
 
 from tournaments.course.model import Event
 from tournaments.course.schema import journal
-from tournaments.course.texts import storable
 from tournaments.course.transactions import Transactions
+from tournaments.database.base import storable
 
 
 @dataclass

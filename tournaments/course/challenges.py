@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, insert, se
 from tournaments.course.model import BotChoice, Challenge, ChallengeState, CourseError
 from tournaments.course.schema import challenge, challenge_consent
 from tournaments.course.settings import Settings, day_of, moment_text
-from tournaments.course.texts import storable
 from tournaments.course.transactions import Transactions
+from tournaments.database.base import storable
 
 MOST_PAIRS = 10
 """Maximum number of pairs of games in one challenge: more is a tournament's work."""

@@ -16,8 +16,9 @@ from tournaments.course.model import (
     CourseError,
 )
 from tournaments.course.schema import competition, competitor
-from tournaments.course.texts import name_key, person_name, shown, storable
+from tournaments.course.texts import name_key, person_name, shown
 from tournaments.course.transactions import Transactions
+from tournaments.database.base import storable
 from tournaments.database.location import SLUG
 
 _MAY_BECOME: dict[CompetitionState, tuple[CompetitionState, ...]] = {

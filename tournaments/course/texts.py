@@ -96,14 +96,6 @@ def name_key(name: str) -> str:
     return re.sub(r"[^\w.]", "_", same_name(name))
 
 
-def storable(text: str) -> str:
-    """Return a text that every database can store.
-
-    PostgreSQL stores no NUL, and no database stores lone surrogates.
-    """
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}")
-
-
 def shown(text: str) -> str:
     """Return a user's text in quotes for a sentence, on one line and cut if it is long."""
     return quote(text, LONGEST_SHOWN)

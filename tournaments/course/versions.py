@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, 
 from tournaments.course.model import Checked, CheckedGame, CourseError, Version, VersionState
 from tournaments.course.schema import checked, checked_game, team, version
 from tournaments.course.settings import Settings, day_of
-from tournaments.course.texts import storable
 from tournaments.course.transactions import Transactions
 from tournaments.course.upload_limits import Storage, may_upload
+from tournaments.database.base import storable
 
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 VERSIONS_WITH_GAMES = 10

@@ -32,6 +32,14 @@ class Explanation(NamedTuple):
     """As in StoreError."""
 
 
+def storable(text: str) -> str:
+    """Return a text that every database can store.
+
+    PostgreSQL stores no NUL, and no database stores lone surrogates.
+    """
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}")
+
+
 KIND = "kalarena_kind"
 """Execution option of a connection: the Kind of its transactions."""
 

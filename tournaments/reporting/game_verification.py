@@ -12,7 +12,7 @@ from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
 from referee.version import VERSION
 from tournaments.config.host_speed import ScaledControl
-from tournaments.database.base import Location
+from tournaments.database.base import Location, storable
 from tournaments.reporting.file_differences import json_differences, text_differences
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain import Link
@@ -163,7 +163,7 @@ def _of_columns(row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
     """Compare the columns of the store's table with the record."""
     follows = GameSummary.of(record, row.round, row.pair)
     for column, stored, made in zip(GameSummary._fields, row, follows, strict=True):
-        if stored != made:
+        if stored != made and not (column == "detail" and storable(stored) == storable(made)):
             yield Complaint(column, "store", repr(stored), repr(made))
 
 

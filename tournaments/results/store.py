@@ -15,7 +15,7 @@ from sqlalchemy import Connection, RowMapping, func, insert, select
 
 from referee.errors import RefereeError
 from referee.judge.results import GameRecord, Reason
-from tournaments.database.base import Connections, Location, StoreError
+from tournaments.database.base import Connections, Location, StoreError, storable
 from tournaments.database.migrations import Migrations
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain import (
@@ -371,7 +371,7 @@ def _row(one: PackedGame, record: bytes) -> dict[str, Any]:
     """Return the row of a game; ``record`` is its packed record as it is stored."""
     summary = one.summary
     row: dict[str, Any] = {name: getattr(summary, name) for name in _SAME}
-    row |= {"reason": summary.reason.value, "record": record}
+    row |= {"reason": summary.reason.value, "detail": storable(summary.detail), "record": record}
     for name in ("score", "moves", "wall_us", "charged_us"):
         row[f"first_{name}"], row[f"second_{name}"] = getattr(summary, name) or (None, None)
     return row

@@ -47,8 +47,8 @@ from tournaments.course.model import (
 from tournaments.course.people.credentials import new_secret
 from tournaments.course.schema import account, competitor, mail, mail_address, team, version
 from tournaments.course.settings import Settings, SettingsTable, moment_text
-from tournaments.course.texts import storable
 from tournaments.course.transactions import Transactions
+from tournaments.database.base import storable
 
 KEPT = timedelta(days=30)
 """Age at which rows of sent and failed mails are deleted: as long as their links are valid."""
