@@ -8,7 +8,7 @@ import re
 import signal
 from functools import lru_cache
 
-from referee.judge.runtime_messages import HINTS, advise
+from referee.judge.runtime_messages import HINTS, advise, searchable
 
 PROCESSES = (
     "it started more processes or threads than a bot may have at the same time: use fewer, and wait for them"
@@ -108,7 +108,7 @@ EXPLANATIONS = {
         "it was compiled for another system or processor: compile it here",
     ),
     "interpreter-crlf": (
-        r"env: .*\\r.*: No such file",
+        r"env: .{0,200}\\r.{0,20}: No such file",
         "its first line ends in CR LF, so that no interpreter of that name exists: save the file with LF",
     ),
     "crlf": (
@@ -251,8 +251,9 @@ def explain(stderr_tail: str, status: int | None = None, memory_mb: int | None =
         status: The exit status, negative for a signal's number.
         memory_mb: The bot's limit of memory, for advice on a heap.
     """
+    words = searchable(stderr_tail)
     for pattern, sentence, name in _compiled():
-        found = pattern.search(stderr_tail)
+        found = pattern.search(words)
         if found is not None:
             return advise(HINTS[name], memory_mb) if name in HINTS else sentence.format_map(found.groupdict())
     return "" if status is None else explain_status(status)

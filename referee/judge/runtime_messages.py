@@ -21,6 +21,10 @@ HEAP_MB = 256
 """The size of a heap in an example, where the memory of a bot is not limited."""
 NEARLY_ALL = 0.9
 """Share of the memory limit above which a bot counts as near the limit."""
+LONGEST_SEARCHED = 1000
+"""Characters of a line in which patterns are searched for."""
+SEARCHED_END = 400
+"""Characters of these that are the end of the line, which names the location in the program."""
 
 
 class Hint(NamedTuple):
@@ -58,9 +62,9 @@ HINTS = {
     ),
     "java-memory": Hint(
         "Java",
-        r"OutOfMemoryError|os::commit_memory\(.*errno=12"
-        r"|Could not (reserve|allocate).*(heap|space|memory|card)"
-        r"|insufficient memory for the Java Runtime|Native memory allocation .*failed",
+        r"OutOfMemoryError|os::commit_memory\(.{0,200}errno=12"
+        r"|Could not (reserve|allocate).{0,200}(heap|space|memory|card)"
+        r"|insufficient memory for the Java Runtime|Native memory allocation .{0,200}failed",
         MEMORY,
         "Java asked for more memory than a bot may hold",
         JAVA_HEAP,
@@ -107,7 +111,7 @@ HINTS = {
     "dotnet-memory": Hint(
         "C#",
         r"OutOfMemoryException|Garbage collector could not allocate|GC heap initialization failed"
-        r"|0x8007000E|^Out of memory\.|[Mm]ono.*out of memory",
+        r"|0x8007000E|^Out of memory\.|[Mm]ono.{0,200}out of memory",
         MEMORY,
         "C# found no more memory",
         "keep less: fewer entries in its dictionaries, and arrays of structs instead of objects (Mono: "
@@ -151,6 +155,21 @@ NEAR_THE_LIMIT = Hint("", "", MEMORY, "it was near the limit when it was killed 
 SIGXFSZ = HINTS["file-size"]
 
 
+def searchable(text: str) -> str:
+    """Return a text without the middle of its long lines, for the patterns of this module and of crash_hints.
+
+    A bot chooses its lines, and some patterns need a time that grows with the square of a line's length.
+    """
+    if len(text) <= LONGEST_SEARCHED:
+        return text
+    return "\n".join(
+        line
+        if len(line) <= LONGEST_SEARCHED
+        else f"{line[: LONGEST_SEARCHED - SEARCHED_END]} ... {line[-SEARCHED_END:]}"
+        for line in text.split("\n")
+    )
+
+
 @lru_cache(maxsize=1)
 def _compiled() -> list[tuple[re.Pattern[str], Hint]]:
     """Return the hints with compiled patterns.
@@ -164,14 +183,14 @@ BEGINNING = re.compile(
     r"#$|Error occurred during initialization of VM|.{1,40} VM warning: |Exception in thread "
     r"|java\.lang\.OutOfMemoryError|(Terminating|Aborting) due to java\.|Error: Could not |FATAL ERROR: "
     r"|<--- Last few GCs|fatal error: |runtime: |terminate called |Traceback \(most recent call last\)"
-    r"|MemoryError|memory allocation of \d|\S*lua\S*: |not enough memory|Unhandled [Ee]xception"
+    r"|MemoryError|memory allocation of \d|\S{0,200}lua\S{0,200}: |not enough memory|Unhandled [Ee]xception"
     r"|\[ERROR\] FATAL|Error: Garbage collector|Out of memory|GC heap init|Failed to create CoreCLR"
     r"|[Mm]ono.{0,40}out of memory"
 )
 """Pattern of the first line of a runtime's error message, where it is printed on standard output."""
 
 DYING = re.compile(
-    r"\S.* \(at \S.*, line \d+(, in .+)?\)$"  # ends as ``last_words`` ends a traceback
+    r"(?>\S.* \(at )\S.*, line \d+(, in .+)?\)$"  # ends as ``last_words`` ends a traceback
     r"|MemoryError$|Fatal Python error: "
     r"|(Exception in thread \"[^\"]*\" |Caused by: |(Terminating|Aborting) due to )?"
     r"java\.lang\.OutOfMemoryError(: [^,;]*)?$|Exception: java\.lang\.OutOfMemoryError thrown from "
@@ -181,11 +200,11 @@ DYING = re.compile(
     r"|fatal error: |panic: |runtime: (out of memory|cannot allocate memory)"
     r"|memory allocation of \d+ bytes failed|panicked: "
     r"|terminate called |libc\+\+abi: terminating |std::\w+(: .*)?$"
-    r"|(\S*lua\S*: )?(\S+: )?not enough memory$"
+    r"|(\S{0,200}lua\S{0,200}: )?(\S+: )?not enough memory$"
     r"|([Uu]nhandled [Ee]xception[:.] )?System\.OutOfMemoryException\b|Out of memory\.$"
     r"|GC heap initialization failed|(\S+ )?(Error: )?Garbage collector could not allocate "
     r"|Failed to create CoreCLR"
-    r"|\S*[Mm]ono\S*.*out of memory"
+    r"|\S{0,200}[Mm]ono.{0,200}out of memory"
     r"|(?![Ww]arning\b)(\S+: ){1,2}[Cc]annot allocate memory$"
     r"|\S+: error while loading shared libraries: "
 )
@@ -212,6 +231,7 @@ def begins_error_message(line: str) -> bool:
 
 def find_hint(text: str) -> Hint | None:
     """Return the first hint whose pattern is in the text; None if there is none."""
+    text = searchable(text)
     return next((hint for pattern, hint in _compiled() if pattern.search(text)), None)
 
 
@@ -233,6 +253,7 @@ def classify_exit(status: int, words: str, share_held: float, *, full: bool = Fa
     Returns:
         A hint with a fault, or None: the end has another cause, or an unknown one.
     """
+    words = searchable(words)
     number = -status if status < 0 else status - 128 if status > 128 else 0
     hint = find_hint(words)
     if number == signal.SIGXFSZ:

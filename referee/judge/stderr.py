@@ -69,7 +69,7 @@ def _with_notices_marked(text: str) -> str:
     )
 
 
-_LOCATION = r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$'
+_LOCATION = r'^ *File "(?P<file>[^"]{1,4096})", line (?P<line>\d+)(?:, in (?P<function>.+))?$'
 _PYTHON_OWN = r"/lib/python3[.0-9]*/(?!.*(site|dist)-packages/)|^<frozen "
 _SYNTAX = r"^(SyntaxError|IndentationError|TabError): "
 MAX_MESSAGE_LINES = 4

@@ -1,7 +1,9 @@
 """Explanations of crashes: the end of a standard error, its quoted line, and the meaning of that line."""
 
+import re
 import signal
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,9 +17,11 @@ from referee.judge.crash_hints import (
     signal_name,
 )
 from referee.judge.events import BotExited
+from referee.judge.limits import Limits
 from referee.judge.results import Reason
-from referee.judge.runtime_messages import HINTS, classify_exit
-from referee.judge.stderr import StderrBuffer, last_words
+from referee.judge.runtime_messages import BEGINNING, DYING, HINTS, begins_error_message, classify_exit
+from referee.judge.stderr import DEFAULT_KEPT_BYTES, StderrBuffer, last_words
+from referee.judge.verdict_text import known_last_words
 from tests.support.judging import Judged
 from tests.support.paths import TEST_DATA
 
@@ -158,3 +162,47 @@ def test_a_signal_is_explained_in_the_public_sentence() -> None:
     judged.tell(BotExited(0, 0.1, -11, "", ""))
     assert "killed by SIGSEGV on its turn (a bad pointer, or a recursion too deep" in judged.result.detail
     assert judged.result.note == ""
+
+
+PATTERNS = {name: pattern for name, (pattern, _) in EXPLANATIONS.items()}
+PATTERNS |= {"beginning": BEGINNING.pattern, "dying": DYING.pattern}
+ANYTHING = re.compile(
+    r"\(\?(?:P<\w+>|[:!>])|\\[Sw][*+]?|\\b|\[[^]]*\][*+]?|\.[*+]|[.()$^][*+?]*|\?|\{[\d,]*\}"
+)
+"""Parts of a pattern that match any characters, or none."""
+
+
+def repeated_parts(pattern: str) -> Iterator[str]:
+    """Yield texts of 64 KB that repeat the beginning of an alternative of a pattern, up to each gap in it."""
+    for alternative in pattern.split("|"):
+        literal = re.sub(r"\\d[*+]?", "1", alternative)
+        parts = [re.sub(r"\\(.)", r"\1", part) for part in ANYTHING.split(literal) if part]
+        for count in range(1, len(parts) + 1):
+            for part in ("".join(parts[:count]), "x".join(parts[:count])):
+                yield (part * DEFAULT_KEPT_BYTES)[:DEFAULT_KEPT_BYTES]
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_long_line_that_a_bot_chose_is_searched_in_the_time_of_a_game(name: str) -> None:
+    """Some patterns took minutes for a line of 64 KB: in the game, and for each view of its page.
+
+    There is nothing to assert but the end of the search.
+    """
+    for text in repeated_parts(PATTERNS[name]):
+        for words in (text, f"MemoryError{text}", f"MemoryError {text}"):
+            explain(words)
+            classify_exit(1, words, share_held=0.0)
+            begins_error_message(words)
+            known_last_words(words, Limits())
+
+
+def test_long_lines_of_real_programs_are_explained_as_short_ones() -> None:
+    path = "/".join(["a-folder-with-a-long-name"] * 9)
+    assert f"there is no {path} for it" in explain(f"[Errno 2] No such file or directory: '{path}'")
+    values = ", ".join(map(str, range(2000)))
+    words = f"MemoryError: {values} (at bot.py, line 3, in <module>)"
+    assert explain(words) == EXPLANATIONS["python-memory"][1]
+    hint = classify_exit(1, words, share_held=0.0)
+    assert hint is not None
+    assert hint.runtime == "Python"
+    assert "a recursion" in explain(f"java.lang.StackOverflowError: {values} (at Bot.java, line 3, in Bot.f)")
