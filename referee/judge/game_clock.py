@@ -40,9 +40,13 @@ class GameClock:
         names: tuple[str, str],
         judge: int,
         *,
+        first_on_turn: int,
         is_confined: bool,
     ) -> None:
-        """Create the clocks.  See ``Match`` for the arguments."""
+        """Create the clocks.
+
+        ``first_on_turn`` is the player of the very first turn; see ``Match`` for the other arguments.
+        """
         self._control = control
         self._names = names
         self._judge = judge
@@ -62,7 +66,8 @@ class GameClock:
         self._start_us = _to_us(control.start_s)
         setup_us = _to_us(control.setup_s)
         # A bot that is stopped while its opponent thinks cannot set itself up then.
-        self._free_us = [setup_us, setup_us if control.ponder == SUSPEND else 0]
+        setting_up = (0, 1) if control.ponder == SUSPEND else (first_on_turn if judge > 2 else 0,)
+        self._free_us = [setup_us if player in setting_up else 0 for player in (0, 1)]
         """Microseconds of each player's next turn that are not charged: nonzero only before a first turn."""
         self._clocks = [Clock.fresh(control if own is None else own) for own in own_controls]
         self._limits_us = [_to_us(clock.limit_s) for clock in self._clocks]

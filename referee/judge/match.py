@@ -181,7 +181,10 @@ class Match(Generic[S, M]):
         self.facts: list[Fact] = []
         self._happened: set[tuple[int, type[PlayerEvent]]] = set()
         """Player and class of the events so far that count once for each player; later ones are ignored."""
-        self._clock = GameClock(control, own_controls, names, judge, is_confined=is_confined)
+        first_on_turn = game.to_move(self.state)
+        self._clock = GameClock(
+            control, own_controls, names, judge, first_on_turn=first_on_turn, is_confined=is_confined
+        )
         self.corrections = self._clock.corrections
         self.starting: int | None = None
         """The player that must read its START now; None in play."""

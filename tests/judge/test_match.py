@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ from referee.judge.events import (
 )
 from referee.judge.match import MAX_QUEUED_LINES, PRECEDENCE, carry_out
 from referee.judge.results import Reason
-from tests.support.judging import Judged
+from tests.support.judging import CONTROL, Judged
 
 AFTER_1 = "7,7,7,7,7,7,7,0,0,8,8,8,8,8,8,1"
 
@@ -260,6 +261,17 @@ def test_a_line_stamped_exactly_at_the_deadline_counts(late: float, lost: bool) 
     assert (judged.match.result is not None) == lost
     if lost:
         assert judged.verdict == (0, Reason.TIMEOUT)
+
+
+@pytest.mark.parametrize("ponder", ["measure", "suspend"])
+def test_the_setup_time_is_that_of_the_first_turn_after_an_opening(ponder: str) -> None:
+    """After the opening 2 the second player is on turn."""
+    judged = Judged(replace(CONTROL, ponder=ponder), opening="2")
+    judged.line(1, "MOVE;1", 1.75)
+    assert (judged.match.moves[0].charged_us, judged.match.on_turn) == (1_250_000, 0)
+    assert judged.match.deadline == 1.75 + (1.75 if ponder == "suspend" else 1.25)
+    judged.line(0, "MOVE;1", judged.match.deadline)
+    assert judged.match.result is None
 
 
 def test_the_game_limit_is_cumulative_and_the_opponents_time_is_not_charged() -> None:

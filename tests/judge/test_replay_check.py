@@ -41,7 +41,7 @@ from referee.judge.limits import Limits
 from referee.judge.match import Match, carry_out
 from referee.judge.record_rows import Fact, WireLine
 from referee.judge.replay_check import check_replay
-from referee.judge.results import GameRecord, Player, Reason
+from referee.judge.results import JUDGE, GameRecord, Player, Reason
 from referee.playing import Job, play_game
 from tests.judge.test_transcripts import ALL, Replay
 from tests.process.test_faults import play, scripted
@@ -757,6 +757,20 @@ def test_records_of_older_judges_follow_by_their_own_rules(event: Event) -> None
     view = record.to_json()
     del view["judge"]  # as older versions wrote it
     assert complaints(GameRecord.from_json(view)) == []
+
+
+@pytest.mark.parametrize("judge", [1, 2])
+def test_records_of_older_judges_have_the_setup_time_of_the_first_player(judge: int) -> None:
+    """They gave it to the first player also where an opening leaves the second one on turn."""
+    judged = Judged(opening="2", judge=judge)
+    judged.line(1, "MOVE;1", 0.75)
+    judged.line(0, "MOVE;1", 2.25)
+    assert [move.charged_us for move in judged.match.moves] == [750_000, 1_000_000]
+    judged.wait_until(4.0)
+    record = recorded(judged.match, "2")
+    assert record.judge == judge
+    check_clean(record)
+    assert complaints(replace(record, judge=JUDGE)) != []
 
 
 def test_records_of_schema_1_cannot_be_judged_again() -> None:
