@@ -112,6 +112,10 @@ class Bot(SessionPlayer):
         try:
             for descriptor in (self._stdin, self.stdout, self.errors):
                 os.set_blocking(descriptor, False)
+                if (user := self._confined.user) is not None:
+                    # Only the owner of a pipe can open it by name, as /dev/stdin.
+                    with contextlib.suppress(PermissionError):  # root in a container may lack CAP_CHOWN
+                        os.fchown(descriptor, user, user)
             self.exit_descriptor = _open_pidfd(self._process.pid)
         except BaseException:
             self.kill()

@@ -214,6 +214,8 @@ class Confinement:
     """The control group that the command joins."""
     number: int | None = None
     """The bot's number among the confined ones of this process; None where it is not confined."""
+    user: int | None = None
+    """The user that the command runs as; None for that of the referee."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Variables of ``environment`` that pass limits to the runtime (referee/sandbox/runtime_settings.py)."""
     working_directory: WorkingDirectory | None = None
@@ -273,7 +275,7 @@ def _bubblewrapped(
             *_namespaces(tools.host_name, as_root=as_root),
             *system_options(),
             *file_system_options(limits),
-            *identity_options(bot_user(number) if as_root else os.getuid(), descriptors),
+            *identity_options(os.getuid() if user is None else user, descriptors),
             *own_files,
             *("--chdir", player.cwd, "--remount-ro", "/dev"),
             # In /proc a bot could change the scheduling of its own processes (autogroup).
@@ -301,6 +303,7 @@ def _bubblewrapped(
             shown,
             tuple(descriptors),
             status,
+            user=user,
             working_directory=directory,
             options=tuple(options),
         )

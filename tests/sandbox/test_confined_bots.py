@@ -246,6 +246,17 @@ sys.stderr.write(" " + " ".join(sorted(os.environ)) + " " + os.environ["KALARENA
     assert not (tmp_path / "bot" / "new").exists()
 
 
+async def test_a_bot_opens_its_own_streams_by_name(tmp_path: Path) -> None:
+    """As Node does with ``fs.readFileSync("/dev/stdin")``, and a shell with ``echo ... >/dev/stderr``."""
+    code = """
+for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    with open("/dev/" + name, mode) as stream:
+        if name == "stderr":
+            stream.write("all three")
+"""
+    assert await plays_and_says(report_bot(tmp_path / "bot", code)) == "all three"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="as another user, all of one's own can be read")
 @pytest.mark.parametrize("count", [MAX_COPIED_FILES - 1, MAX_COPIED_FILES])
 async def test_files_that_only_root_can_read(tmp_path: Path, count: int) -> None:
@@ -282,7 +293,10 @@ async def test_exit_statuses(tmp_path: Path, code: str) -> None:
 
 AS_USER = (
     # Files of tests, and the tests whose outcome depends on the referee's user.
-    ("tests/sandbox/test_confined_bots.py", "only_their_owner or links_and or writable_directories"),
+    (
+        "tests/sandbox/test_confined_bots.py",
+        "only_their_owner or links_and or writable_dir or own_streams",
+    ),
     ("tests/sandbox/test_working_directory.py", "can_change or strange_contents or are_kept or is_bounded"),
     ("tests/sandbox/test_sandbox.py", ""),
     ("tests/process/test_launch.py", "(missing or interpreter or is_cancelled) and confined or left_by_many"),
