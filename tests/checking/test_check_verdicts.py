@@ -90,6 +90,12 @@ def lost_after(line: str, fault: str, reason: Reason, event: str) -> PlayedScena
     )
 
 
+def test_advice_on_a_read_only_file_is_that_of_the_verdict() -> None:
+    """By default a bot can write in its own directory."""
+    advice = what_to_do(behind_adapter("", "read-only", Reason.FILES))
+    assert advice.startswith("write a new file in the bot's own directory")
+
+
 @pytest.mark.parametrize(
     ("line", "fault", "reason", "event", "advice"),
     [

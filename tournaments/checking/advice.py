@@ -10,6 +10,7 @@ from typing import Any
 from referee.games.base import MoveError, Side
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
+from referee.judge.runtime_messages import HINTS
 from referee.judge.stderr import last_words
 from referee.judge.verdict_text import (
     ACTIVITY_ADVICE,
@@ -60,10 +61,7 @@ ADVICE = {
         "keep less: a smaller table, and no copy of each board that was ever seen; for Java give its command "
         "a heap that fits, such as java -Xmx256m"
     ),
-    "read-only": (
-        "write below the directory that the environment variable TMPDIR names, or print to standard error: "
-        "the bot's own directory cannot be written to"
-    ),
+    "read-only": HINTS["read-only"].advice,
     "disk-full": "write less, and remove what is no longer needed; all its files are gone after the game",
     "file-too-large": "write less into one file, and begin a new one before it is too large",
     "too-many-files": "close each file when it has been read, and write to one file instead of making many",
