@@ -153,6 +153,16 @@ def test_a_traceback_at_the_end_is_a_warning(tmp_path: Path) -> None:
     assert "exit status 1 after END: 'ValueError: END (at bot.py, line 20" in warnings[0].sentence
 
 
+@pytest.mark.slow
+def test_a_game_after_one_that_did_not_end_has_the_full_time_to_end(tmp_path: Path) -> None:
+    over = "        over = fields[2] == 'END'\n        if fields[2]"
+    program = HEAD + "over = False\n" + LOOP.replace("        if fields[2]", over)
+    program += "import time\ntime.sleep(120 if over else 0.2)\n"
+    report = check(tmp_path, program)
+    verdicts = {item.id: item.status for item in report.items}
+    assert (verdicts["end"], verdicts["end-mid-game"]) == (Status.FAILED, Status.PASSED)
+
+
 NOTHING_TO_LOOK_AT = {"one-reply", "spelling", "end", "time", "idle", "memory", "stderr", "processes"}
 
 

@@ -32,8 +32,6 @@ MAX_LATE = 2
 """The same number for games that were lost on time: each costs its limit."""
 QUICK_MOVE_S = 1.0
 """Limit per move once a game was lost on time, if it is not shorter anyway."""
-QUICK_GRACE_S = 0.1
-"""Time to end after END, in seconds, once a bot had to be killed: that fault is recorded by then."""
 SHARE_OF_ONE = 1 / 6
 """Share of the time for the whole check after which the test opponent ends a conformance game."""
 TRIES = 2
@@ -72,7 +70,7 @@ class ScenarioRunner:
         self.host_fault = ""
         self._until = began + settings.total_s
         self._on_scenario, self._on_played, self._cancel_fd = on_scenario, on_played, cancel_fd
-        self._control, self._limits = settings.control, settings.limits
+        self._control = settings.control
         self._number = 0
 
     def play_game(self, todo: Sequence[Scenario], game: str, total: int) -> Evidence:
@@ -87,7 +85,7 @@ class ScenarioRunner:
                 each = self._play(scenario)
                 if each is not None:
                     played.append(each)
-                    self._shorten_limits(each)
+                    self._shorten_moves(each)
                     continue
                 reason = self._reason_to_skip(scenario, played) or "our host failed"
             left_out.setdefault(scenario.item, reason)
@@ -132,7 +130,7 @@ class ScenarioRunner:
                         scenario,
                         self.player,
                         self._control,
-                        self._limits,
+                        self.settings.limits,
                         self.settings.sandbox,
                         self.settings.total_s * SHARE_OF_ONE,
                         deadline_fd,
@@ -154,13 +152,11 @@ class ScenarioRunner:
         self.host_fault = visible(fault)
         return None
 
-    def _shorten_limits(self, each: PlayedScenario) -> None:
-        """Shorten the limits that need not be waited for again after a game that reached them."""
-        control, observed = self._control, each.observed
+    def _shorten_moves(self, each: PlayedScenario) -> None:
+        """Shorten the limit per move, which need not be waited for again, after a game lost on time."""
+        control = self._control
         if each.lost_on_time and (control.move_s is None or control.move_s > QUICK_MOVE_S):
             self._control = replace(control, move_s=QUICK_MOVE_S)
-        if observed is not None and observed.ended_us is None and not observed.was_on_turn:
-            self._limits = replace(self._limits, end_grace_s=min(self._limits.end_grace_s, QUICK_GRACE_S))
 
 
 def play_scenario(
