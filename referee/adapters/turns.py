@@ -72,12 +72,12 @@ def move_of(reply: bytes) -> bytes:
     if text[:1] in (b"{", b'"'):
         try:
             value = json.loads(text)
-        except ValueError:  # not JSON, or not UTF-8
+        except (ValueError, RecursionError):  # not JSON, not UTF-8, or too deep
             return text
         if isinstance(value, dict):
             value = value.get("move")
         if isinstance(value, str | int) and not isinstance(value, bool):
-            return " ".join(str(value).split()).encode()
+            return " ".join(str(value).split()).encode("utf-8", "replace")  # JSON has lone surrogates
     return text
 
 

@@ -72,6 +72,10 @@ def test_a_grid_game_shows_its_squares() -> None:
     assert (position["own_reserve"], position["other_reserve"]) == (4, 4)
 
 
+DEEP = b'{"move": ' + b"[" * 100_000
+"""More levels than the JSON reader's recursion takes."""
+
+
 @pytest.mark.parametrize(
     ("reply", "move"),
     [
@@ -88,6 +92,10 @@ def test_a_grid_game_shows_its_squares() -> None:
         (b"thinking...", b"thinking..."),
         (b"", b""),
         (b"\xff", b"\xff"),
+        (DEEP, DEEP),
+        (b'{"move": "\\ud800"}', b"?"),
+        (b'"3\\ud800"', b"3?"),
+        (b'{"move": ' + b"1" * 5000 + b"}", b'{"move": ' + b"1" * 5000 + b"}"),
     ],
 )
 def test_a_reply_is_one_line_with_a_move(reply: bytes, move: bytes) -> None:
