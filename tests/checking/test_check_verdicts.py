@@ -224,6 +224,17 @@ def test_left_out_games_are_skipped_or_for_lack_of_time_failed() -> None:
     assert output_rules.end_mid_game(evidence(cut=cut)).status is Status.WARNING
 
 
+def test_a_fault_in_a_game_with_time_lines_is_that_of_the_other_items() -> None:
+    """All games of a bot that declares TIME lines have them: its other faults are not explained by them."""
+    wire = [WireLine(0, "to", line, 10) for line in ("TIME;1000;1000", "START;South")]
+    result = lost_by(Reason.ILLEGAL, 0, "one (South) lost: it sent", "empty-pit")
+    lost = make_record(wire=wire, moves=[], result=result)
+    played = replace(evidence(PlayedScenario(GAME, lost)), capabilities=("time",))
+    first, second = gameplay.plays_first(played), gameplay.time_lines(played)
+    assert (first.status, second.status) == (Status.FAILED, Status.FAILED)
+    assert first.cause == second.cause == "empty-pit"  # so that the second one only refers to the first
+
+
 def test_processes_that_live_on_fail() -> None:
     verdict = output_rules.processes(
         evidence(PlayedScenario(TALK, make_record(), Observations(left_behind=["sleep"])))

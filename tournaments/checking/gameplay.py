@@ -157,6 +157,8 @@ def time_lines(evidence: Evidence) -> Verdict:
             "gives the turn",
             excerpt(lost[0]),
             games=tuple(lost),
+            cause=lost[0].record.result.fault or "",
+            where=lost[0].where,
         )
     return passed(f"{counted(len(games), 'game')} with TIME lines without a fault")
 
