@@ -369,7 +369,8 @@ def surviving_programs(leader: int, members: Collection[int]) -> list[str]:
         with suppress(OSError, IndexError):
             number = int(entry.name)
             if number != leader and (number in members or os.getsid(number) == leader):
-                name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+                text = (entry / "stat").read_text("utf-8", "replace")  # a program chooses its name
+                name, _, rest = text.partition("(")[2].rpartition(")")
                 if rest.split()[0] not in "ZX" and name != "bwrap":
                     names.append(name)
     return sorted(names)

@@ -467,3 +467,12 @@ def test_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not tree.stop(1)
         assert tree.activity() == ""
         tree.resume()
+
+
+def test_a_surviving_program_can_have_any_name() -> None:
+    """A program chooses its name, of at most 15 bytes; the kernel cuts it, also within a character."""
+    name = 'b"\\xff" + "Größe und mehr €".encode()'
+    text = f"ctypes.CDLL(None).prctl(15, {name})\nsay('named')\nsys.stdin.readline()"
+    with started(text) as program:
+        (found,) = procfs.surviving_programs(-1, [program.pid])
+    assert found.startswith("\N{REPLACEMENT CHARACTER}Größe und me")
