@@ -24,6 +24,7 @@ def record_of(match: Match[Any, Any], opening: str = "") -> GameRecord:
         result=match.result,
         opening=opening,
         sandbox="off",
+        judge=match.judge,
     )
 
 
