@@ -180,9 +180,9 @@ class Application:
         request.state.context = context = RequestContext(site, settings, route, address)
         await auth.authenticate(request, context)
         auth.check_access(request, context)
-        uploads = route.uploads and context.user is not None
+        user = context.user
         try:
-            with admitted_upload(site, context.user) if uploads else nullcontext():
+            with admitted_upload(site, user) if route.uploads and user is not None else nullcontext():
                 if route.method == "POST":
                     await auth.check_form(request, context)
                 return await route.handler(request)
