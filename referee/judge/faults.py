@@ -224,10 +224,7 @@ def message_note(lines: Sequence[str], exit_note: str) -> str:
 
 def exit_note(event: BotExited, limits: Limits | None) -> str:
     """Return the note on the end of a process: its last words, and the directories that were full."""
-    notes = (
-        verdict_text.last_words(event.last_words, limits),
-        verdict_text.full_directories(event.full, limits),
-    )
+    notes = (verdict_text.last_words(event.last_words, limits), verdict_text.full_directories(event.full))
     return "; ".join(filter(None, notes))
 
 

@@ -17,8 +17,6 @@ LONGEST_QUOTE = 80
 LONGEST_WORDS = 160
 """Characters after which last words are cut: a whole error message is more useful than a short note."""
 
-HOME, WORKING_DIRECTORY = "$HOME", "its working directory"
-"""Names of directories that a bot can write, in notes."""
 NOT_READING = (
     "it does not read its standard input, so that the pipe to it is full; read one line for each line sent"
 )
@@ -205,6 +203,7 @@ def gave_up(hint: Hint, when: str, limits: Limits | None) -> str:
         allowed = {
             runtime_messages.MEMORY: f" ({limits.memory_mb} MB are allowed)",
             runtime_messages.TOO_LARGE: f" ({limits.file_mb} MB are allowed)",
+            runtime_messages.DISK_FULL: f" ({limits.scratch_mb} MB are allowed)",
         }.get(hint.fault, "")
     what = "ran out of memory" if hint.fault == runtime_messages.MEMORY else "ended because of a file"
     return f"it {what} {when}{allowed}: {runtime_messages.advise(hint, memory_mb)}"
@@ -236,14 +235,9 @@ def known_last_words(stderr: str, limits: Limits) -> str:
     return last_words(words, limits) if crash_hints.explain(words) else ""
 
 
-def full_directories(names: str, limits: Limits | None) -> str:
-    """Return the note on directories that had no space left when the bot ended, with their limits."""
-    if not names:
-        return ""
-    if limits is not None:
-        for name, size_mb in ((WORKING_DIRECTORY, limits.directory_mb), (HOME, limits.scratch_mb)):
-            names = names.replace(name, f"{name} ({size_mb} MB)")
-    return f"no space was left in {names}"
+def full_directories(names: str) -> str:
+    """Return the note on directories that had no space left when the bot ended."""
+    return f"no space was left in {names}" if names else ""
 
 
 def _quote_end(text: str) -> str:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from referee.errors import RefereeError
 from referee.judge.record_rows import KeptFile
-from referee.judge.verdict_text import HOME, WORKING_DIRECTORY
 from referee.sandbox.visible_files import SCRATCH
 from referee.sandbox.working_directory import WorkingDirectory
 
-TMP = "/tmp"
+HOME, TMP = "$HOME", "/tmp"
+WORKING_DIRECTORY = "its working directory"
 
 MAX_KEPT_BYTES = 1 << 20
 MAX_KEPT_FILES = 100

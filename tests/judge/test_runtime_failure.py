@@ -221,23 +221,6 @@ def test_an_end_with_a_full_directory(status: int, words: str, fault: str | None
 
 
 @pytest.mark.parametrize(
-    ("full", "named"),
-    [
-        ("/tmp", "/tmp"),
-        ("its working directory", "its working directory (7 MB)"),
-        ("its working directory and $HOME", "its working directory (7 MB) and $HOME (5 MB)"),
-        ("", ""),
-    ],
-)
-def test_a_full_directory_is_named_with_its_own_limit(full: str, named: str) -> None:
-    judged = Judged(limits=Limits(scratch_mb=5, directory_mb=7))
-    judged.tell(BotExited(0, 0.25, 1, "", "OSError: [Errno 28] No space left on device", 0, full))
-    assert judged.result.fault == "disk-full"
-    assert "MB" not in judged.result.detail  # the verdict cannot know which directory it was
-    assert judged.result.note.endswith(f"; no space was left in {named}" if full else "full: write less")
-
-
-@pytest.mark.parametrize(
     ("limit", "reason", "fault"),
     [
         ("memory", Reason.MEMORY, "memory-limit"),
