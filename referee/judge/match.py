@@ -313,6 +313,7 @@ class Match(Generic[S, M]):
 
     def _start_read(self, event: StartRead) -> list[Send]:
         player = event.player
+        self._happened.add((player, StartRead))
         if player == Side.SECOND:
             return self._open(Side.FIRST)
         self.starting = None

@@ -183,6 +183,26 @@ def test_a_password_is_hashed_again_when_it_is_used_after_the_parameters_changed
         assert course.sessions.find(secret, NOW) is not None  # the password was not changed
 
 
+def test_two_sign_ins_at_a_time_hash_a_password_again_once(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    student = add_student(course)
+    slower = Passwords(argon2.Parameters(argon2.low_level.Type.ID, 19, 16, 32, 2, 16, 1))
+    monkeypatch.setattr(course.accounts, "_passwords", slower)
+    hash_, first = slower.hash, []
+
+    def overtaken(password: str) -> str:
+        monkeypatch.setattr(slower, "hash", hash_)
+        first.append(course.accounts.check_password(student.login, PASSWORD))
+        return hash_(password)
+
+    monkeypatch.setattr(slower, "hash", overtaken)
+    second = course.accounts.check_password(student.login, PASSWORD)
+    for found in (*first, second):
+        assert found is not None
+        course.accounts.check_same_password(student.id, found[1])
+
+
 def test_the_parameters_are_those_of_rfc_9106() -> None:
     """Section 4: "If much less memory is available, a uniformly safe option is Argon2id with t=3 iterations,
     p=4 lanes, m=2^(16) (64 MiB of RAM), 128-bit salt, and 256-bit tag size".

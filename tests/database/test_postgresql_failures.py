@@ -220,7 +220,7 @@ def test_errors_of_the_server_are_sentences(schema: PostgreSQLSchema) -> None:
             with pytest.raises(StoreError) as raised:
                 store.add(make_record(state), 1)
             assert raised.value.is_ours
-            assert raised.value.is_damage is ("damaged" in sentence)
+            assert raised.value.is_damaged is ("damaged" in sentence)
             assert str(raised.value).startswith(f"{schema}: game {state} could not be kept: {sentence}")
             assert str(raised.value).endswith("(something is wrong)")
         assert store.played() == set()
@@ -229,7 +229,7 @@ def test_errors_of_the_server_are_sentences(schema: PostgreSQLSchema) -> None:
         with pytest.raises(StoreError, match="a table is missing: this schema is damaged") as raised:
             store.played()
         assert raised.value.is_ours
-        assert raised.value.is_damage
+        assert raised.value.is_damaged
 
 
 # Settings

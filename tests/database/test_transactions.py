@@ -216,4 +216,4 @@ def test_data_that_cannot_be_decoded_are_damaged(connections: Connections, error
     with pytest.raises(StoreError, match=words) as raised, connections.reading():
         raise error
     assert raised.value.is_ours
-    assert raised.value.is_damage
+    assert raised.value.is_damaged

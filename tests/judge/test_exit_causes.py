@@ -85,6 +85,19 @@ def test_without_limits_every_end_is_the_bots() -> None:
     )
 
 
+@pytest.mark.parametrize("player", [0, 1])
+def test_a_bot_that_sent_a_line_was_executed(player: int) -> None:
+    """It prints the message of a failed start, which is not believed."""
+    judged = Judged(asleep=(0, 1))
+    judged.line(player, "MOVE;1")
+    if player == 0:
+        judged.tell_taken(1, 0.0)
+    judged.tell(ProcessEnded(player, 1.0, 126, "", "", not_executed="no such file"))
+    if player == 1:
+        judged.tell_taken(0, 1.0)
+    assert judged.result.fault == "exited"
+
+
 def test_a_match_records_the_event_that_an_end_is() -> None:
     judged = Judged(limits=LIMITS)
     judged.tell(ended(new_files=11))

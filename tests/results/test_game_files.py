@@ -133,8 +133,11 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(GameFilesError, match="No space left"):
+    with pytest.raises(GameFilesError, match="No space left") as raised:
         write_game_files(tmp_path, make_record(final_state="another"))
     monkeypatch.undo()
+    in_another_process = pickle.loads(pickle.dumps(raised.value))
+    assert str(in_another_process) == str(raised.value)
+    assert in_another_process.__cause__.errno == 28  # which tells whether the failure passes
     folder = tmp_path / GAMES / "r001-1v2"
     assert {name: (folder / name).read_text(encoding="utf-8") for name in before} == before

@@ -113,7 +113,7 @@ def test_a_failure_of_the_host_names_the_data_that_were_not_stored(path: Path, n
         (claimed, "the tournament could not be noted: "),
     ):
         assert raised.value.is_ours
-        assert raised.value.is_damage is (name == "damaged")
+        assert raised.value.is_damaged is (name == "damaged")
         assert str(raised.value).startswith(f"{path}: {begin}")
         assert words in str(raised.value)
 

@@ -103,7 +103,7 @@ async def test_rejudging(database: Database, tmp_path: Path) -> None:
         by = add_account(harness.course, Role.ADMIN, "admin")
         one = await cup(harness, tournaments)
         await tournaments.start(one.id)
-        await until(lambda: harness.engine.waiting)  # the fault would be that of the start, else
+        await until(lambda: harness.engine.waiting)  # otherwise the start of the tournament would fail
         with fault_before(1), pytest.raises(InjectedError):
             await tournaments.rejudge(one.id, by)
         assert tournaments.rejudgings.get(one.id) is None

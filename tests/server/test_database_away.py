@@ -167,7 +167,7 @@ async def assert_finished(harness: Harness, tournaments: TournamentManager, cup:
     found = await harness.until_state(cup.id, FINISHED, FAILED)
     assert (found.state, found.message) == (FINISHED, "")
     assert (await tournaments.summary(cup.id, wait=True)).done == GAMES
-    assert tournaments.trouble(cup.id) == ""
+    assert tournaments.retry_reason(cup.id) == ""
     assert {failure.where for failure in harness.context.failures.newest()} == {"tournament Cup"}
 
 
@@ -191,7 +191,7 @@ async def test_a_tournament_goes_on_when_its_database_works_again(tmp_path: Path
             cup = await start_cup(harness, tournaments, 3)
             with Connections(database.competition("cup")) as another, another.writing():
                 harness.engine.allow()
-                await becomes(lambda: "another process has been writing" in tournaments.trouble(cup.id))
+                await becomes(lambda: "another process has been writing" in tournaments.retry_reason(cup.id))
                 assert harness.competition(cup.id).state is RUNNING
             await assert_finished(harness, tournaments, cup)
 
@@ -208,7 +208,7 @@ async def test_a_tournament_goes_on_after_a_restart_of_postgresql(
                 postgresql.stop()
                 try:
                     harness.engine.allow()
-                    await becomes(lambda: tournaments.trouble(cup.id))
+                    await becomes(lambda: tournaments.retry_reason(cup.id))
                 finally:
                     postgresql.start()
                 await assert_finished(harness, tournaments, cup)
@@ -223,11 +223,35 @@ async def test_a_tournament_that_waits_for_its_database_is_stopped(
         cup = await start_cup(harness, tournaments, 3)
         with Connections(harness.context.database.competition("cup")) as another, another.writing():
             harness.engine.allow()
-            await becomes(lambda: tournaments.trouble(cup.id))
+            await becomes(lambda: tournaments.retry_reason(cup.id))
             await getattr(tournaments, action)(cup.id)
-        assert (harness.competition(cup.id).state, tournaments.trouble(cup.id)) == (state, "")
+        assert (harness.competition(cup.id).state, tournaments.retry_reason(cup.id)) == (state, "")
         await tournaments.resume(cup.id)
         await assert_finished(harness, tournaments, cup)
+
+
+@pytest.mark.parametrize(("action", "state"), [("pause", PAUSED), ("cancel", CANCELLED)])
+async def test_a_stop_whose_answer_was_lost_with_the_connection_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str, state: CompetitionState
+) -> None:
+    """It was stored, which the server cannot know."""
+    async with open_harness(tmp_path) as harness, running(harness, 0.0) as tournaments:
+        cup = await start_cup(harness, tournaments, 3)
+        act = tournaments._act_on_state
+
+        async def act_and_lose_the_answer(*arguments: Any) -> None:
+            await act(*arguments)
+            raise StoreError("the connection was lost", is_ours=True)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tournaments, "_act_on_state", act_and_lose_the_answer)
+            with pytest.raises(StoreError, match="was lost"):
+                await getattr(tournaments, action)(cup.id)
+        harness.engine.allow()
+        await becomes(lambda: cup.id not in tournaments._runs)
+        assert harness.competition(cup.id).state is state
+        await tournaments.resume(cup.id)
+        await harness.until_state(cup.id, FINISHED)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -237,7 +261,7 @@ async def test_a_server_that_ends_while_a_tournament_waits_resumes_it(tmp_path: 
             cup = await start_cup(harness, tournaments, 3)
             with Connections(harness.context.database.competition("cup")) as another, another.writing():
                 harness.engine.allow()
-                await becomes(lambda: tournaments.trouble(cup.id))
+                await becomes(lambda: tournaments.retry_reason(cup.id))
         assert harness.competition(cup.id).state is RUNNING
         async with running(harness) as tournaments:
             await assert_finished(harness, tournaments, cup)
@@ -256,7 +280,7 @@ async def test_a_tournament_goes_on_when_there_is_room_for_files_again(
             with monkeypatch.context() as patch:
                 patch.setattr(game_files, "_put_in_place", full)
                 harness.engine.allow()
-                await becomes(lambda: "No space left on device" in tournaments.trouble(cup.id))
+                await becomes(lambda: "No space left on device" in tournaments.retry_reason(cup.id))
             await assert_finished(harness, tournaments, cup)
         games = tmp_path / "competitions" / "cup" / game_files.GAMES
         assert len(list(games.iterdir())) == GAMES

@@ -18,6 +18,7 @@ from tests.support.paths import REPOSITORY_ROOT
 from tests.web.site import BROWSER, ORIGIN, World, open_world
 from tournaments.course.model import CourseError
 from tournaments.database.base import StoreError
+from tournaments.web import app
 from tournaments.web.http import request_body, static_files
 from tournaments.web.http.errors import BadInput, Conflict
 from tournaments.web.http.rendering import path_for, see_other
@@ -411,7 +412,7 @@ async def test_the_limit_of_uploads_is_a_setting(world: World) -> None:
 
 async def test_a_body_that_does_not_arrive_in_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "PATIENCE_S", -10.0)
-    monkeypatch.setattr(request_body, "DRAIN_S", 0.05)
+    monkeypatch.setattr(app, "DRAIN_S", 0.05)
 
     async def slow() -> AsyncIterator[bytes]:
         yield b"x"

@@ -21,7 +21,7 @@ from tournaments.course.model import Checked, Version, VersionState
 from tournaments.database.base import StoreError
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.web.http import uploads
-from tournaments.web.http.uploads import MOST_RECEIVED
+from tournaments.web.http.uploads import MOST_UNDER_WAY
 from tournaments.web.pages.starter_kits import kit
 
 BOT = b"#!/usr/bin/env python3\nprint('MOVE;1')\n"
@@ -177,7 +177,7 @@ async def test_few_uploads_of_an_account_are_received_at_a_time(played: Played) 
         played.world.browser("other") as other,
         trio.open_nursery() as nursery,
     ):
-        for _ in range(MOST_RECEIVED):
+        for _ in range(MOST_UNDER_WAY):
             nursery.start_soon(send_slowly, browser)
             await begun.acquire()
         answer = await send(browser, [("file", ("bot.py", BOT))], **JSON)

@@ -452,7 +452,7 @@ class SettingsTable:
             return settings_of(values)
         except SettingsError as error:
             message = f"the course's settings cannot be used: {error}"
-            raise StoreError(message, is_ours=True, is_damage=True) from error
+            raise StoreError(message, is_ours=True, is_damaged=True) from error
 
     def begin(self, memory_mb: int) -> None:
         """Store the memory limit of a new course; change nothing if settings are stored already."""

@@ -14,12 +14,12 @@ from sqlalchemy.exc import TimeoutError as NoConnectionError
 class StoreError(Exception):
     """A database that cannot be used, or could not store something; the message has the remedy."""
 
-    def __init__(self, message: str, *, is_ours: bool = False, is_damage: bool = False) -> None:
+    def __init__(self, message: str, *, is_ours: bool = False, is_damaged: bool = False) -> None:
         super().__init__(message)
         self.is_ours = is_ours
         """True if this host failed (a full disk, a damaged file), not the user's request."""
-        self.is_damage = is_damage
-        """True if stored data are damaged: the same request fails again."""
+        self.is_damaged = is_damaged
+        """True if the stored data are damaged: to repeat the request does not help."""
 
 
 class Explanation(NamedTuple):
@@ -28,7 +28,7 @@ class Explanation(NamedTuple):
     sentence: str
     is_ours: bool
     """As in StoreError."""
-    is_damage: bool = False
+    is_damaged: bool = False
     """As in StoreError."""
 
 
@@ -129,9 +129,9 @@ class Connections:
         try:
             yield
         except DBAPIError as error:
-            sentence, is_ours, is_damage = self.location.explain(error, writes=not self.read_only)
+            sentence, is_ours, is_damaged = self.location.explain(error, writes=not self.read_only)
             message = f"{self.location}: {action}{sentence}"
-            raise StoreError(message, is_ours=is_ours, is_damage=is_damage) from error
+            raise StoreError(message, is_ours=is_ours, is_damaged=is_damaged) from error
         except NoConnectionError as error:
             text = "too much is asked of the database at once: try again"
             raise StoreError(f"{self.location}: {action}{text}", is_ours=True) from error
@@ -142,4 +142,4 @@ class Connections:
             raise StoreError(f"{self.location}: {action}{text}") from error
         except (ValueError, TypeError) as error:  # stored JSON or text that is damaged
             message = f"{self.location}: this {self.location.noun} is damaged ({error})"
-            raise StoreError(message, is_ours=True, is_damage=True) from error
+            raise StoreError(message, is_ours=True, is_damaged=True) from error

@@ -227,7 +227,7 @@ _SENTENCES = {
     "42P01": "a table is missing: this schema is damaged",
     "42703": "a column is missing: this schema is damaged",
     "53": "the server lacks something that it needs: try again later",
-    "53100": "the server's disk is full: make room and try again",
+    "53100": "the server's disk is full: make room",
     "53300": "the server has no connection left: raise its max_connections, or try again later",
     "55P03": f"another process has been writing for {BUSY_TIMEOUT_MS // 1000} s: wait for it",
     "57014": f"it took longer than {STATEMENT_TIMEOUT_MS // 1000} s: is the server overloaded?",

@@ -237,7 +237,7 @@ _OURS = _HOSTS | _NOT_ALLOWED
 def _sentence(code: int, text: str, writes: bool) -> str:
     match code:
         case sqlite3.SQLITE_FULL:
-            return "the disk is full: make room and try again"
+            return "the disk is full: make room"
         case sqlite3.SQLITE_NOTADB:
             return f"this file is no SQLite database ({text})"
         case sqlite3.SQLITE_CORRUPT:

@@ -16,7 +16,7 @@ from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain_check import ChainCheck
 
 
-class StoredAt(NamedTuple):
+class StoringPosition(NamedTuple):
     """Position of a game in the order of storing."""
 
     number: int
@@ -25,7 +25,8 @@ class StoredAt(NamedTuple):
     """Time of its start, UTC, ISO 8601; empty if the record cannot be read."""
 
 
-UNKNOWN = StoredAt(0, "")
+NO_POSITION = StoringPosition(0, "")
+"""Position of a game that is not stored."""
 
 
 def read_text(path: Path) -> str | None:
@@ -36,7 +37,7 @@ def read_text(path: Path) -> str | None:
         return None
 
 
-def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> dict[str, StoredAt]:
+def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> dict[str, StoringPosition]:
     """Return key of a game -> its position in the order of storing.
 
     Clocks of hosts differ, and are put back, so the order is that of the chain, as far as there was one.
@@ -48,10 +49,12 @@ def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> di
     links = {} if chain is None else chain.games
     adopted = 0 if chain is None or chain.adopted is None else chain.adopted.number
     numbers = {key: link.number for key, link in links.items() if link.number > adopted}
-    return {key: StoredAt(numbers.get(key, 0), at) for key, at in started.items()}
+    return {key: StoringPosition(numbers.get(key, 0), at) for key, at in started.items()}
 
 
-def _made_from(games_csv: str, summary: TournamentResults, order: Mapping[str, StoredAt]) -> int | None:
+def _made_from(
+    games_csv: str, summary: TournamentResults, order: Mapping[str, StoringPosition]
+) -> int | None:
     """Return the number of games behind the tables, if the tables are of an earlier time; else None.
 
     Tables are of an earlier time if all their games are still stored, and all games that they lack were
@@ -68,12 +71,12 @@ def _made_from(games_csv: str, summary: TournamentResults, order: Mapping[str, S
     lacking = {game.key for game in summary.games} - keys
     if not lacking or not keys <= {game.key for game in summary.kept}:
         return None
-    newest = max((order.get(key, UNKNOWN) for key in keys), default=UNKNOWN)
-    return len(keys) if all(order.get(key, UNKNOWN) > newest for key in lacking) else None
+    newest = max((order.get(key, NO_POSITION) for key in keys), default=NO_POSITION)
+    return len(keys) if all(order.get(key, NO_POSITION) > newest for key in lacking) else None
 
 
 def games_at_that_time(
-    games_csv: str, summary: TournamentResults, order: Mapping[str, StoredAt]
+    games_csv: str, summary: TournamentResults, order: Mapping[str, StoringPosition]
 ) -> int | None:
     """Return the number of games behind the tables, by the rulings of then or earlier ones; else None.
 

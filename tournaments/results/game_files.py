@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from referee.judge.record_rows import KeptFile
 from referee.judge.results import GameRecord
@@ -29,11 +30,21 @@ GAMES = "games"
 """Folder of the games in a tournament's directory."""
 LOCK_FILE = ".lock"
 """File in a tournament's directory that its runner locks.  It contains the boot id of the machine that wrote
-the files of the games; it is empty if some may be of other games."""
+the files of the games.  The file is empty if some files may belong to other games."""
 
 
 class GameFilesError(Exception):
     """The files could not be written; the message gives the path and the reason."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the cause, which pickle leaves out: a full disk passes, a forbidden directory does not."""
+        return _with_cause, (str(self), self.__cause__)
+
+
+def _with_cause(message: str, cause: BaseException | None) -> GameFilesError:
+    error = GameFilesError(message)
+    error.__cause__ = cause
+    return error
 
 
 def write_game_files(directory: Path, record: GameRecord) -> None:
@@ -72,7 +83,7 @@ def has_game_files(directory: Path, record: GameRecord) -> bool:
         return False
 
 
-def were_written_since_boot(directory: Path) -> bool:
+def are_files_trusted(directory: Path) -> bool:
     """Return whether all files are of the directory's games, and were written since the machine was started.
 
     Files are synchronized with the disk at the end of a run only, for speed: a crash of the machine during a
@@ -84,11 +95,11 @@ def were_written_since_boot(directory: Path) -> bool:
         return False
 
 
-def mark_written_since_boot(directory: Path, *, holds: bool) -> None:
-    """Store whether ``were_written_since_boot`` holds.  Raises OSError."""
+def set_files_trusted(directory: Path, *, trusted: bool) -> None:
+    """Store the answer of ``are_files_trusted``.  Raises OSError."""
     path = directory / LOCK_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_boot() if holds else "", encoding="utf-8")
+    path.write_text(_boot() if trusted else "", encoding="utf-8")
 
 
 def _boot() -> str:

@@ -307,7 +307,7 @@ class Store:
                 found[key] = unpacked(stored[key].packed)
             except RefereeError as error:
                 message = f"{self.location}: game {key}: {error}"
-                raise StoreError(message, is_ours=True, is_damage=True) from error
+                raise StoreError(message, is_ours=True, is_damaged=True) from error
         return found
 
     def stored(self, keys: Sequence[str]) -> dict[str, StoredGame]:

@@ -28,9 +28,9 @@ from tournaments.results.game_files import (
     ARCHIVES,
     GAMES,
     GameFilesError,
+    are_files_trusted,
     has_game_files,
-    mark_written_since_boot,
-    were_written_since_boot,
+    set_files_trusted,
     write_game_files,
 )
 from tournaments.results.game_summary import GameSummary, PackedGame
@@ -300,11 +300,11 @@ def _restore_files(run: Run, directory: Path) -> None:
     A kill between a game's transaction and its files must not lose them for good.  A game's folder exists
     with all its files or not at all, so the list of folders shows what is missing.  Only a crash of the
     machine can leave folders with damaged files: after it was started again, all files are compared.  So are
-    they after a run that began with folders of other games, see ``_mark_whole``.
+    they after a run that began with folders of other games, see ``_set_trust``.
     """
     try:
         there = set(os.listdir(directory / GAMES))  # noqa: PTH208 - the names alone, of 100,000 at times
-        are_whole = were_written_since_boot(directory)
+        are_whole = are_files_trusted(directory)
     except FileNotFoundError:
         there, are_whole = set(), True
     except OSError as error:
@@ -318,7 +318,7 @@ def _restore_files(run: Run, directory: Path) -> None:
             is_whole = game.key in there and has_game_files(directory, record)
         if not is_whole:
             write_game_files(directory, record)
-    _mark_whole(run, directory, GameFilesReader(directory))
+    _set_trust(run, directory, GameFilesReader(directory))
 
 
 def _restore_archives(run: Run, directory: Path) -> ArchivePlan:
@@ -329,7 +329,7 @@ def _restore_archives(run: Run, directory: Path) -> ArchivePlan:
     plan = ArchivePlan(run.store.in_order())
     reader = GameFilesReader(directory)
     with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be read"):
-        are_whole = were_written_since_boot(directory)
+        are_whole = are_files_trusted(directory)
         there = {path.name: list(keys) for path, keys in reader.archives.items()}
     wanted = [
         (number, keys)
@@ -337,11 +337,11 @@ def _restore_archives(run: Run, directory: Path) -> ArchivePlan:
         if not are_whole or there.get(archive_name(number)) != keys
     ]
     _write_archives(run, directory, wanted)
-    _mark_whole(run, directory, reader)
+    _set_trust(run, directory, reader)
     return plan
 
 
-def _mark_whole(run: Run, directory: Path, files: GameFilesReader) -> None:
+def _set_trust(run: Run, directory: Path, files: GameFilesReader) -> None:
     """Store that the files of games need no comparison until the next start of the machine.
 
     If there are files of games that are not stored, as of a tournament that was begun anew, the next run
@@ -350,7 +350,7 @@ def _mark_whole(run: Run, directory: Path, files: GameFilesReader) -> None:
     with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be read"):
         has_others = not files.keys() <= {game.key for game in run.rulings.games}
     with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be written to"):
-        mark_written_since_boot(directory, holds=not has_others)
+        set_files_trusted(directory, trusted=not has_others)
 
 
 def _write_archives(run: Run, directory: Path, archives: Sequence[tuple[int, Sequence[str]]]) -> None:

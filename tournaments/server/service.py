@@ -118,11 +118,11 @@ class Service:
     async def submit(
         self, upload: Upload, team_id: int, account_id: int, origin: str, at: datetime
     ) -> tuple[Version, bool]:
-        """Store an upload that had arrived at ``at`` as its team's next version, and queue its check.
+        """Store an upload that arrived at ``at`` as its team's next version, and queue its check.
 
         The upload is on the disk when this method returns.  Returns the existing version and False if the
-        team's newest version has the same files.  Raises CourseError if the team might not upload then;
-        ContentError, StoreError if the upload could not be stored.
+        team's newest version has the same files.  Raises CourseError if the team was not allowed to
+        upload at that time; ContentError, StoreError if the upload could not be stored.
         """
         version, is_new = await trio.to_thread.run_sync(self._keep, upload, team_id, account_id, origin, at)
         if version.state in UNCHECKED:

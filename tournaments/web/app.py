@@ -41,7 +41,7 @@ from tournaments.web.http.errors import (
     database_failure,
 )
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_body import Body
+from tournaments.web.http.request_body import DRAIN_S, UPLOAD_DRAIN_S, Body
 from tournaments.web.http.request_context import RequestContext, Site
 from tournaments.web.http.routing import LARGEST_NUMBER, Access, Route
 from tournaments.web.http.security import (
@@ -164,7 +164,8 @@ class Application:
             origins = context.settings.embed_origins
             response.headers["Content-Security-Policy"] = content_security_policy(origins)
         if not body.over:
-            await body.drain()
+            is_upload = context is not None and context.route.is_upload
+            await body.drain(UPLOAD_DRAIN_S if is_upload else DRAIN_S)
         await sender.send(response, body.receive)
 
     async def _respond(self, request: Request, body: Body) -> Response:
@@ -182,7 +183,7 @@ class Application:
         auth.check_access(request, context)
         user = context.user
         try:
-            with admitted_upload(site, user) if route.uploads and user is not None else nullcontext():
+            with admitted_upload(site, user) if route.is_upload and user is not None else nullcontext():
                 if route.method == "POST":
                     await auth.check_form(request, context)
                 return await route.handler(request)

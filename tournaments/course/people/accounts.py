@@ -76,7 +76,7 @@ class Accounts:
         """Return the account with this login and password, and the password's hash; None if there is none.
 
         An unknown login takes as long, and None does not reveal the reason.  As it takes long, the caller
-        calls ``check_unchanged`` with the hash in the transaction in which it acts on the result.
+        calls ``check_same_password`` with the hash in the transaction in which it acts on the result.
         """
         row = self._row(login)
         kept = None if row is None or row.disabled else row.password
@@ -86,11 +86,11 @@ class Accounts:
             kept = self._renew(row.id, kept, password)
         return account_of(row), kept
 
-    def check_unchanged(self, account_id: int, kept: str) -> None:
+    def check_same_password(self, account_id: int, password_hash: str) -> None:
         """Raise CourseError if an account's password has another hash by now."""
         with self._transactions.reading() as connection:
             query = select(account.c.password).where(account.c.id == account_id)
-            if connection.execute(query).scalar_one_or_none() != kept:
+            if connection.execute(query).scalar_one_or_none() != password_hash:
                 raise CourseError("the password was changed in the meantime")
 
     def _row(self, login: str) -> Any | None:
@@ -102,12 +102,18 @@ class Accounts:
             return connection.execute(select(account).where(account.c.login == login)).one_or_none()
 
     def _renew(self, account_id: int, kept: str, password: str) -> str:
-        """Store a hash with the current parameters, unless the password was changed in the meantime."""
+        """Store a hash with the current parameters, unless another one was stored in the meantime.
+
+        Return the hash that is stored then, if it is one of this password.
+        """
         renewed = self._passwords.hash(password)
         with self._transactions.writing() as connection:
             same = (account.c.id == account_id) & (account.c.password == kept)
-            connection.execute(update(account).where(same).values(password=renewed))
-        return renewed
+            if connection.execute(update(account).where(same).values(password=renewed)).rowcount:
+                return renewed
+            query = select(account.c.password).where(account.c.id == account_id)
+            stored = connection.execute(query).scalar_one_or_none()
+        return stored if stored is not None and self._passwords.check(stored, password) else kept
 
     def set_role(self, account_id: int, role: Role) -> Account:
         """Change the role; an account that is no longer a student's leaves its team.

@@ -212,10 +212,10 @@ class TournamentManager:
         """Pause a tournament; see the module.  Raises CourseError if it is not being played, StoreError."""
         await self._do_to_tournament(competition_id, partial(self._pause, by))
 
-    def trouble(self, competition_id: int) -> str:
+    def retry_reason(self, competition_id: int) -> str:
         """Return the failure after which a tournament that is being played is tried again; empty if none."""
         run = self._runs.get(competition_id)
-        return "" if run is None else run.trouble
+        return "" if run is None else run.retry_reason
 
     async def publish(self, competition_id: int, by: Account | None = None) -> None:
         """Show a draft to students.  Raises CourseError if it is no draft, StoreError."""
@@ -244,7 +244,7 @@ class TournamentManager:
     async def _cancel(self, by: Account | None, competition: Competition) -> None:
         if competition.state is CompetitionState.CANCELLED:
             raise CourseError(f"{competition.title!r} is cancelled already")
-        with self._begun_again_on_failure(competition):
+        with self._restarted_on_failure(competition):
             outcome = await self._stop(competition, RULING_LIMIT_S)
             if outcome is None or outcome.state is not CompetitionState.FINISHED:
                 await self._act_on_state("cancel", by, competition, Outcome(CompetitionState.CANCELLED))
@@ -273,7 +273,7 @@ class TournamentManager:
     async def _pause(self, by: Account | None, competition: Competition) -> None:
         if competition.state is not CompetitionState.RUNNING:
             raise CourseError(f"{competition.title!r} is not being played: it is {competition.state}")
-        with self._begun_again_on_failure(competition):
+        with self._restarted_on_failure(competition):
             outcome = await self._stop(competition, self.pause_limit_s)
             await self._act_on_state("pause", by, competition, outcome or Outcome(CompetitionState.PAUSED))
 
@@ -348,7 +348,7 @@ class TournamentManager:
         was_played = competition.id in self._runs
         failure: Exception | None = None
         noted = NotedRulings()
-        with self._begun_again_on_failure(competition):
+        with self._restarted_on_failure(competition):
             await self._stop(competition, RULING_LIMIT_S)
             try:
                 noted = await self._rulings.note(competition, request, why, by)
@@ -457,8 +457,8 @@ class TournamentManager:
             raise errors[0]
         if not results:
             raise CourseError(
-                "this was interrupted, since the server stops or starts its tournaments again: look whether "
-                "it was done, and repeat it if not"
+                "the server was interrupted before it could confirm this action: see on the page whether the "
+                "action took effect, and repeat it if it did not"
             )
         return results[0]
 
@@ -502,7 +502,7 @@ class TournamentManager:
         return run.outcome
 
     @contextmanager
-    def _begun_again_on_failure(self, competition: Competition) -> Iterator[None]:
+    def _restarted_on_failure(self, competition: Competition) -> Iterator[None]:
         """If the block stops a tournament that is being played and then fails, begin the tournament again.
 
         Its stored state is RUNNING still, and nothing else would play it before the next start.

@@ -68,7 +68,7 @@ class TournamentRun:
         self._stores = stores
         self._run: Run | None = None
         """Run of the present try; None before it begins."""
-        self._trouble = ""
+        self._retry_reason = ""
         self._stop_request = StopRequest()
         self._scope = trio.CancelScope()
 
@@ -78,9 +78,9 @@ class TournamentRun:
         return self._stop_request.is_set
 
     @property
-    def trouble(self) -> str:
+    def retry_reason(self) -> str:
         """Failure after which the tournament is tried again; empty once a game was stored since."""
-        return "" if self._has_played else self._trouble
+        return "" if self._has_played else self._retry_reason
 
     @property
     def _has_played(self) -> bool:
@@ -124,9 +124,11 @@ class TournamentRun:
                     if not _may_pass(error):
                         raise
                     failures = 1 if self._has_played else failures + 1
-                    self._run, self._trouble = None, str(first_error(error))
+                    self._run, self._retry_reason = None, str(first_error(error))
                     if not self._stop_request.is_set:
-                        self._context.failures.note(f"tournament {self.competition.title}", self._trouble)
+                        self._context.failures.note(
+                            f"tournament {self.competition.title}", self._retry_reason
+                        )
                 with trio.CancelScope() as scope, self._stop_request.cancels(scope):
                     await trio.sleep(wait_s(failures, self._context.config.retry_s))
                 if self._stop_request.is_set:
@@ -134,20 +136,28 @@ class TournamentRun:
         return Outcome(CompetitionState.PAUSED)
 
     async def _play_missing(self, directory: Path) -> Outcome:
-        """Play the games that are missing now."""
+        """Play the games that are missing now, unless the stored state is another one by now.
+
+        The answer to a pause or a cancellation may have been lost with a connection: it is stored, and the
+        run goes on.
+        """
+        in_thread = trio.to_thread.run_sync
+        now = await in_thread(self._context.course.competitions.get, self.competition.id)
+        if now is not None and now.state is not CompetitionState.RUNNING:
+            return Outcome(now.state, now.message)
         fixed = FixedSpec.read(self.competition.spec)
-        late = late_entrants(await trio.to_thread.run_sync(self._journal))
+        late = late_entrants(await in_thread(self._journal))
         field = [*fixed.field, *late]
         players = await players_of(self._context, field, fixed.chosen.game, self.competition.id)
-        tournament = await trio.to_thread.run_sync(tournament_of, fixed, players)
+        tournament = await in_thread(tournament_of, fixed, players)
         tournament = with_late_entrants(tournament, late, players)
         sandbox = await self._sandbox(fixed.sandbox)
         cluster = self._context.cluster
         demands = None if cluster is None else await cluster.demands(tournament, sandbox)
         with ExitStack() as stack:
             using = self._stores.using(self.competition.slug)
-            store = await trio.to_thread.run_sync(stack.enter_context, using)
-            run = self._run = await trio.to_thread.run_sync(open_run, tournament, store)
+            store = await in_thread(stack.enter_context, using)
+            run = self._run = await in_thread(open_run, tournament, store)
             async with self._engine(tournament, demands) as engine:
                 await play_all(run, engine, directory, sandbox=sandbox, stop=self._stop_request)
         return _outcome(run)
@@ -210,7 +220,7 @@ def _may_pass(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(map(_may_pass, error.exceptions))
     if isinstance(error, StoreError):
-        return error.is_ours and not error.is_damage
+        return error.is_ours and not error.is_damaged
     if isinstance(error, GameFilesError):
         cause = error.__cause__
         return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)

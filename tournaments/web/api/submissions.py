@@ -48,7 +48,7 @@ async def submit(request: Request) -> Response:
         raise BadInput("The query needs name=, the file's name, such as ?name=bot.zip.")
     limits = upload_limits(settings_of(request))
     with await receive_upload(request, limits) as file:
-        at = site.now()  # uploads wait for one another to be unpacked, which is not the student's time
+        at = site.now()  # before unpacking, for which uploads queue
         upload = await unpack_upload(name, file, limits)
     version, is_new = await submit_upload(site, upload, account, ORIGIN, at)
     view = await _own_view(site, version)
@@ -137,7 +137,7 @@ OPERATIONS = (
             "api_submit",
             api=True,
             body_limit=LARGEST_BODY,
-            uploads=True,
+            is_upload=True,
         ),
         "Submit a version of the team's bot",
         {201: SubmissionAnswer, 200: SubmissionAnswer},

@@ -3,7 +3,7 @@
 A bucket holds ``burst`` tokens and gets ``per_s`` new ones a second; each action takes one.
 """
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -103,8 +103,6 @@ class Limits:
         """By account: each sends a mail to an address that may be somebody else's."""
         self.uploads = RateLimit(Rate(burst=10, per_s=1 / 15))
         """By account, beside the lecturer's own limits: each upload costs a check of a minute."""
-        self.receiving: Counter[int] = Counter()
-        """Uploads that are being received or unpacked, by account."""
         self.api = RateLimit(Rate(burst=60, per_s=2))
         """By account, or by address without a token that is known to be valid."""
         self.token_accounts = TokenAccounts()

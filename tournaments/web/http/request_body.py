@@ -14,6 +14,8 @@ SLOWEST = 20_000
 """Slowest accepted rate beyond that, in bytes per second: a tenth of a bad mobile connection."""
 DRAIN_S = 5.0
 """Seconds for which a rejected body is read on: a client that is still sending does not see the response."""
+UPLOAD_DRAIN_S = 60.0
+"""Seconds in place of these for an upload: the student is to see why it is refused."""
 
 
 class Body:
@@ -54,9 +56,9 @@ class Body:
             raise self._too_large()
         return message
 
-    async def drain(self) -> None:
-        """Read and discard the rest of the body, for at most DRAIN_S."""
-        with trio.move_on_after(DRAIN_S):
+    async def drain(self, limit_s: float) -> None:
+        """Read and discard the rest of the body, for at most so many seconds."""
+        with trio.move_on_after(limit_s):
             while True:
                 self._count(await self._receive())
                 if self.over:

@@ -1,5 +1,6 @@
 """The site's shared objects, and the context of a request."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,6 +61,8 @@ class Site:
         self.read_cache = ReadCache(self.course)
         self.sessions = SessionCache(self.course, lambda: self.now())
         self.streams = Streams(self.closing)
+        self.uploads_under_way: Counter[int] = Counter()
+        """Number of uploads that are being received or unpacked, by account."""
         self.live_boards = LiveBoards()
         self.views = ViewedCompetitions()
         self.histories = ViewedCompetitions()

@@ -56,7 +56,7 @@ class Route:
     Every user counts as a visitor there: the contents of a frame do not depend on its reader's account."""
     body_limit: int = 65_536
     """Most bytes of a request's body; routes for uploads allow more."""
-    uploads: bool = False
+    is_upload: bool = False
     """True for uploads, whose number is limited before a body is received: a form is held in memory."""
 
 

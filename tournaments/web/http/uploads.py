@@ -26,9 +26,13 @@ MOST_READ = 2
 """Uploads unpacked at a time: each may take as much memory as all its files."""
 
 TOO_MANY_UPLOADS = "You upload very often."
-MOST_RECEIVED = 3
-"""Uploads of an account that are received at a time: each may take 20 minutes, with its form in memory."""
-RECEIVED_S = 10.0
+MOST_UNDER_WAY = 8
+"""Uploads of an account that are received at a time, each with up to 22 MiB in memory.
+
+A connection that broke counts until its time is over, which can be 17 minutes: a student with a bad
+connection must be able to try again.
+"""
+RETRY_AFTER_S = 60.0
 """Seconds after which the next upload may be tried while others are received."""
 
 READING = trio.CapacityLimiter(MOST_READ)
@@ -55,14 +59,18 @@ def admitted_upload(site: Site, account: Account) -> Iterator[None]:
 
     """
     site.check_rate(site.limits.uploads, account.id, TOO_MANY_UPLOADS)
-    receiving = site.limits.receiving
-    if receiving[account.id] >= MOST_RECEIVED:
-        raise TooMany(f"{MOST_RECEIVED} of your uploads are still being received.", RECEIVED_S)
-    receiving[account.id] += 1
+    under_way = site.uploads_under_way
+    if under_way[account.id] >= MOST_UNDER_WAY:
+        raise TooMany(
+            f"{MOST_UNDER_WAY} of your uploads are still being received; one whose connection broke ends by "
+            "itself after some minutes.",
+            RETRY_AFTER_S,
+        )
+    under_way[account.id] += 1
     try:
         yield
     finally:
-        receiving[account.id] -= 1
+        under_way[account.id] -= 1
 
 
 async def receive_upload(request: Request, limits: UploadLimits) -> BinaryIO:
@@ -122,10 +130,10 @@ async def unpack_upload(name: str, file: BinaryIO, limits: UploadLimits) -> Uplo
 async def submit_upload(
     site: Site, upload: Upload, account: Account, origin: str, at: datetime
 ) -> tuple[Version, bool]:
-    """Submit a student's upload that had arrived at ``at``; return its version, and True if that is new.
+    """Submit a student's upload that arrived at ``at``; return its version, and True if that is new.
 
     Raises:
-        CourseError: The team might not upload then.
+        CourseError: The team was not allowed to upload at that time.
         Unavailable: The upload could not be stored, which is this server's fault.
 
     """

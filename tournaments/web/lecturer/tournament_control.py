@@ -84,7 +84,7 @@ async def page(request: Request, status: int = 200, wrong: str = "", **given: st
         status,
         active="teach",
         tournament=tournament,
-        trouble=site.service.tournaments.trouble(tournament.id),
+        retry_reason=site.service.tournaments.retry_reason(tournament.id),
         actions=_actions(tournament),
         summary=summary,
         is_live=tournament.state is CompetitionState.RUNNING

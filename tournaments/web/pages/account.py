@@ -103,7 +103,7 @@ async def change_password(request: Request) -> Response:
     revoked = 0 if keeps_tokens else len(await in_thread(site.course.tokens.of, user.id))
 
     def change() -> str:
-        site.course.accounts.check_unchanged(user.id, found[1])
+        site.course.accounts.check_same_password(user.id, found[1])
         site.course.accounts.keep_password(user.id, kept)  # which ends all sessions
         if not keeps_tokens:
             site.course.tokens.revoke_all(user.id)

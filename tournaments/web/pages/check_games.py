@@ -53,7 +53,7 @@ async def game_in_path(request: Request) -> ViewedCheckGame:
         record = await in_thread(unpacked, stored.packed)
     except RefereeError as error:
         message = f"version {version_id}, game {key}: {error}"
-        raise StoreError(message, is_ours=True, is_damage=True) from error
+        raise StoreError(message, is_ours=True, is_damaged=True) from error
     own = BOTH if user.role.teaches else (stored.player,)
     return ViewedCheckGame(records, key, stored.player, record, own, user.role.teaches)
 

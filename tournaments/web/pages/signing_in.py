@@ -50,7 +50,7 @@ async def sign_in(request: Request) -> Response:
     try:
         if found is not None:
             account, kept = found
-            check = partial(site.course.accounts.check_unchanged, account.id, kept)
+            check = partial(site.course.accounts.check_same_password, account.id, kept)
             response = await _begin_session(request, account, local_path(wanted), before=check)
             for limit, key in buckets:
                 if limit is not site.limits.sign_in_address:
@@ -83,7 +83,7 @@ def _bucket(login: str) -> str:
     """Return the bucket of a login: one for all the ways to write it, or each would have its own."""
     try:
         return login_of(login)
-    except CourseError:  # not a valid login; the limits keep their buckets in memory
+    except CourseError:  # invalid: shortened, because the limits keep their keys in memory
         return login[:LONGEST_NAME].casefold()
 
 

@@ -144,7 +144,7 @@ async def upload(request: Request) -> Response:
     by_script = "application/json" in request.headers.get("accept", "")
     try:
         form = await form_of(request)
-        at = site.now()  # uploads wait for one another to be unpacked, which is not the student's time
+        at = site.now()  # before unpacking, for which uploads queue
         files = await _received(form, upload_limits(settings))
         version, is_new = await submit_upload(site, files, user, "page", at)
     except (UploadRefused, CourseError, BadInput, Unavailable) as error:
@@ -208,5 +208,5 @@ def _sentence(text: str) -> str:
 
 ROUTES = (
     Route("GET", "/my", team_page, Access.STUDENT, "my"),
-    Route("POST", "/my/upload", upload, Access.STUDENT, "upload", body_limit=LARGEST_BODY, uploads=True),
+    Route("POST", "/my/upload", upload, Access.STUDENT, "upload", body_limit=LARGEST_BODY, is_upload=True),
 )
