@@ -286,6 +286,10 @@ def test_a_late_bot_that_has_withdrawn_needs_no_files(out: Path, tmp_path: Path)
         (("gredy",), "did you mean 'greedy'?"),
         (("minimax", "--replaces", "bob"), "there is no bot 'bob' here; there are first_legal, greedy, rand"),
         (("greedy", "--replaces", "greedy"), "the name 'greedy' is taken already"),
+        (
+            ("minimax:1", "--name", "first legal", "--replaces", "first_legal"),
+            "the name 'first legal' is too like",
+        ),
         (("minimax", "--why", " "), "say why: a ruling without a reason cannot be defended"),
     ],
 )

@@ -379,7 +379,7 @@ async def test_a_ruling_that_a_restart_interrupts_may_be_stored(
             await trio.testing.wait_all_tasks_blocked()
             competition = await create(tournaments)
             monkeypatch.setattr(Store, "note", note_and_cancel)
-            with trio.CancelScope(shield=True), pytest.raises(CourseError, match="look whether it was done"):
+            with trio.CancelScope(shield=True), pytest.raises(CourseError, match="could confirm this action"):
                 await tournaments.rule(competition.id, Action.WITHDRAW, "greedy", "copied")
         tournaments.close()
         assert [entry.subject for entry in results(harness, competition).journal] == ["greedy"]

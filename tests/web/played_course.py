@@ -138,7 +138,7 @@ class PlayedTournaments:
     """The actions of lecturers, in their order."""
     rejudgings: Rejudgings = field(default_factory=Rejudgings)
     """No games are judged again."""
-    troubles: dict[int, str] = field(default_factory=dict)
+    retry_reasons: dict[int, str] = field(default_factory=dict)
     """The failure of each tournament that waits."""
     _summaries: dict[int, tuple[tuple[int, int], TournamentResults]] = field(default_factory=dict)
 
@@ -176,8 +176,8 @@ class PlayedTournaments:
                 return work(store)
         return work(self.stores[competition_id])
 
-    def trouble(self, competition_id: int) -> str:
-        return self.troubles.get(competition_id, "")
+    def retry_reason(self, competition_id: int) -> str:
+        return self.retry_reasons.get(competition_id, "")
 
     async def rejudge(self, competition_id: int, by: Account) -> None:
         self._control("rejudge", competition_id, by)

@@ -362,7 +362,7 @@ async def test_a_tournament_is_controlled_and_ruled_on(played: Played) -> None:
 async def test_a_tournament_that_waits_says_why(played: Played) -> None:
     async with played.world.browser("lecturer") as browser:
         assert "interrupted" not in main_of(await browser.get(CUP))
-        played.service.tournaments.troubles[played.cup.id] = "results.db: the disk is full"
+        played.service.tournaments.retry_reasons[played.cup.id] = "results.db: the disk is full"
         sentence = "was interrupted, and the server tries again by itself: results.db: the disk is full"
         assert sentence in main_of(await browser.get(CUP))
 

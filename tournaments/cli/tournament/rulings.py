@@ -179,8 +179,7 @@ def add_command(
             player = late_bot(bot, Path(), name, results.game, strict=results.untrusted)
         except BotError as error:
             raise Usage(str(error)) from error
-        names = [other for other in results.bots if other != replaces or other == player.name]
-        problems = list(unfit(player, names, openings=bool(results.plan.openings)))
+        problems = list(unfit(player, results.bots, openings=bool(results.plan.openings)))
         if problems:
             raise Usage("\n".join(problems))
         leaves = replaces is not None and replaces not in results.rulings.withdrawn
