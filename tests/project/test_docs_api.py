@@ -20,6 +20,7 @@ from tournaments.course.settings import Settings
 from tournaments.server.remote import remote_bots
 from tournaments.web.api.documentation import OPERATIONS
 from tournaments.web.http.rate_limits import Limits, Rate
+from tournaments.web.http.uploads import MOST_UNDER_WAY
 
 TEXT = TEXTS["api.md"]
 
@@ -118,4 +119,6 @@ def test_numbers_are_right() -> None:
     assert limits.api._rate == Rate(burst=60, per_s=2)
     assert limits.uploads._rate == Rate(burst=10, per_s=4 / 60)
     assert "Two requests a second are taken for long, 60 at once; four uploads a minute, ten at once." in TEXT
+    assert MOST_UNDER_WAY == 8
+    assert "Eight uploads of an account are received at a time." in TEXT
     assert f"An account has {MOST} at most" in TEXT
