@@ -277,6 +277,14 @@ def test_a_late_bot_that_has_withdrawn_needs_no_files(out: Path, tmp_path: Path)
     assert do("run", out.parent / "cup.toml", "--out", out, fails=True).startswith("mine, added ")
 
 
+def test_a_game_that_is_replayed_by_nobody_is_no_wrong_one(out: Path) -> None:
+    """The bot withdraws before the game is played again: the first attempt stays in the store."""
+    do("replay", out, KEY)
+    do("withdraw", out, "greedy")
+    run(out)
+    is_clean(out)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +54,8 @@ class DeclaredTournament:
     """Name of a bot -> digest of its files, where it is recorded."""
     openings: Mapping[int, str] = field(default_factory=dict)
     """Number of an opening -> its text; empty if it is not known."""
+    replayed: Collection[str] = ()
+    """Keys of the pairings that a ruling has had replayed."""
 
     def control_of(self, record: GameRecord) -> str:
         """Return the time control of a game, which depends on the host that played it."""
@@ -82,6 +84,7 @@ class DeclaredTournament:
             summary.scaled,
             {**identity.get("bots", {}), **added},
             _openings(summary, pairings, has_none=identity.get("openings") == ""),
+            summary.history.earlier,
         )
 
 
@@ -175,10 +178,12 @@ def _of_tournament(
     tournament: DeclaredTournament, row: GameSummary, record: GameRecord
 ) -> Iterator[Complaint]:
     """Check that the schedule has the game, and that it was played according to it."""
-    pairing = tournament.pairings.get(pairing_key(row.key))
-    if pairing is None:
+    key = pairing_key(row.key)
+    pairing = tournament.pairings.get(key)
+    # A game that was to be replayed is due no more if a bot has withdrawn since.
+    if pairing is None and key not in tournament.replayed:
         yield Complaint("key", "store", row.key, f"no game of that key among {tournament.total}, and none")
-    else:
+    if pairing is not None:
         bots = (tournament.bots[pairing.first], tournament.bots[pairing.second])
         meant = (pairing.round, *bots, pairing.pair)
         stored = (row.round, row.first, row.second, row.pair)
