@@ -20,6 +20,7 @@ from tests.support.builders import make_player, make_record
 from tests.support.judging import Judged
 from tests.support.random_games import game_of_length, random_game, record_of
 from tournaments.reporting.board.board_renderer import contents
+from tournaments.reporting.site.anonymizer import Anonymizer
 from tournaments.reporting.site.replay import LiveReplay, replay_data, time_text
 from tournaments.reporting.site.replay_page import live_html, replay_html
 
@@ -196,21 +197,20 @@ def test_names_are_replaced_wherever_they_are_said() -> None:
         second="Adalbert",
         wire=[WireLine(0, "from", "MOVE;1 # by Ada", 5), WireLine(1, "from", "I am Adalbert, not Ada", 6)],
         result=MatchResult(0, Reason.SCORE, "Ada (South) won: 2 to 0, so Adalbert lost", (2, 0)),
-        stderr=("Ada here\n", "import Adalbert2\n"),
     )
-    rename = {"Ada": "Adalbert", "Adalbert": "Bot 2"}  # one's new name may be another's old one
-    data = replay_data(record, rename=rename)
+
+    def shown(record: GameRecord, **names: str) -> dict[str, Any]:
+        return replay_data(Anonymizer(names, tuple(names)).record(record), public=True)
+
+    data = shown(record, Ada="Adalbert", Adalbert="Bot 2")  # one's new name may be another's old one
     assert data["players"] == ["Adalbert", "Bot 2"]
     assert data["sentence"] == "Adalbert (South) won: 2 to 0, so Bot 2 lost"
     assert [text for *_, text in data["wire"]] == ["MOVE;1 # by Adalbert", "I am Bot 2, not Adalbert"]
-    assert data["stderr"] == [["Adalbert here"], ["import Bot 22"]]
-    public = whole_page(replay_data(record, public=True, rename={"Ada": "Bot 1", "Adalbert": "Bot 2"}))
-    assert "Ada" not in public
+    assert "Ada" not in whole_page(shown(record, Ada="Bot 1", Adalbert="Bot 2"))
     short = make_record(
         first="a", second="it", result=MatchResult(0, Reason.SCORE, "a (South) was it: 1 to 0", (1, 0))
     )
-    data = replay_data(short, rename={"a": "Bot 1", "it": "Bot 2"})
-    assert data["sentence"] == "Bot 1 (South) was Bot 2: 1 to 0"
+    assert shown(short, a="Bot 1", it="Bot 2")["sentence"] == "Bot 1 (South) was Bot 2: 1 to 0"
 
 
 # What others wrote.

@@ -122,6 +122,15 @@ def test_pseudonyms_stay(directory: Path) -> None:
     assert shown == set(pseudonyms_for(key, NAMES).values())
 
 
+def test_a_pseudonym_may_have_the_name_of_another_bot_in_it(tmp_path: Path) -> None:
+    """The bot joined later than the pseudonym was drawn."""
+    directory = write_store(tmp_path / "cup", ["alpha", "Falcon"], some)
+    (directory / KEY_FILE).write_text("pseudonym,name\nAmber Falcon,alpha\nTeal Heron,Falcon\n")
+    text = everything(made(directory, "--anonymous"))
+    assert "Amber Falcon" in text
+    assert "Amber Teal Heron" not in text
+
+
 def test_numbers_in_keys_are_those_of_the_pseudonyms(tmp_path: Path) -> None:
     """The keys of games would show the order of the tournament file."""
     directory = write_store(tmp_path / "cup", [f"qjx{number}" for number in range(4)], some)

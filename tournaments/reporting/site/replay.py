@@ -3,7 +3,7 @@
 ``replay_data`` collects the data, and tournaments/reporting/site/replay_page.py renders them for a browser.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,6 @@ from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
 from tournaments.reporting.board import board_renderer
 from tournaments.reporting.board.drawing import Caption, Phases, Scene, captions
-from tournaments.reporting.site.anonymizer import name_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,6 @@ def replay_data(
     *,
     public: bool = False,
     own: Collection[int] = (),
-    rename: Mapping[str, str] | None = None,
     scenes: dict[str, Scene] | None = None,
 ) -> dict[str, Any]:
     """Return the data of a game's page: values that ``json.dumps`` accepts, with tuples for lists.
@@ -152,9 +150,8 @@ def replay_data(
 
     ``public`` leaves out the data that ``gamefiles.public_view`` leaves out: standard error, the note, our
     host, paths, commands and facts.  The standard error of the players in ``own`` stays, and so does the note
-    if one of these players lost.  ``rename`` replaces bots' names in all texts.  ``scenes`` are the boards of
-    earlier games by their spec texts; with them there are no ``final_picture`` and no ``changes``, which bare
-    pages do not need.
+    if one of these players lost.  ``scenes`` are the boards of earlier games by their spec texts; with them
+    there are no ``final_picture`` and no ``changes``, which bare pages do not need.
 
     No move makes this function fail: moves that cannot be replayed are missing; ``remark`` has the reason.
     The keys are: ``key``, ``game``, ``players`` (two names), ``winner``, ``reason``, ``fault``, ``sentence``
@@ -163,70 +160,73 @@ def replay_data(
     ``start`` and ``plies`` (see ``_plies``); ``wire`` (lists of microseconds, player, ``to`` or ``from``,
     text), ``events`` (lists of microseconds, player or None, name, text), ``stderr`` (two lists of lines).
     """
-    shown = _renamer(rename or {})
-    names = [shown(player.name) for player in record.players]
+    names = [visible(player.name) for player in record.players]
     board = ReplayBoard(record.game, record.opening, scenes)
     for move in record.moves:
         board.play(move.player, move.move)
     result = record.result
     marks = _wire_marks(record)
-    private = _of_players(record, own, shown) if public else _private(record, shown)
+    private = _of_players(record, own) if public else _private(record)
     return {
-        "key": shown(record.key),
-        "game": shown(record.game),
+        "key": visible(record.key),
+        "game": visible(record.game),
         "players": names,
         "winner": result.winner,
         "reason": result.reason.value,
-        "fault": None if result.fault is None else shown(result.fault),
-        "sentence": shown(result.detail),
+        "fault": None if result.fault is None else visible(result.fault),
+        "sentence": visible(result.detail),
         "note": "",
-        "remark": shown(board.remark),
-        "started_at": shown(record.started_at),
+        "remark": visible(board.remark),
+        "started_at": visible(record.started_at),
         "control": str(record.control),
-        "about": _about(record, shown),
+        "about": _about(record),
         "board": board.to_json(),
         "final_picture": board.final_picture() if scenes is None else "",
         "start": {"wire": marks[0], **board.at(0)},
-        "plies": list(_plies(record, board, shown, marks, changes=scenes is None)),
-        "wire": [[line.at_us, line.player, line.direction, shown(line.line)] for line in record.wire],
+        "plies": list(_plies(record, board, marks, changes=scenes is None)),
+        "wire": [[line.at_us, line.player, line.direction, visible(line.line)] for line in record.wire],
         "events": [],
         "stderr": [],
         **private,
     }
 
 
-def _of_players(record: GameRecord, own: Collection[int], shown: Callable[[str], str]) -> dict[str, Any]:
+def _of_players(record: GameRecord, own: Collection[int]) -> dict[str, Any]:
     """Return the data that the authors of some players may see besides the public data."""
     lost = record.result.winner is not None and 1 - record.result.winner in own
     return {
-        "note": shown(record.note) if lost else "",
-        "stderr": [_lines(text, shown) if player in own else [] for player, text in enumerate(record.stderr)],
+        "note": visible(record.note) if lost else "",
+        "stderr": [_lines(text) if player in own else [] for player, text in enumerate(record.stderr)],
     }
 
 
-def _lines(text: str, shown: Callable[[str], str]) -> list[str]:
+def _lines(text: str) -> list[str]:
     """Return the lines of a standard error as they are shown."""
-    return [shown(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
+    return (
+        [visible(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
+    )
 
 
-def _private(record: GameRecord, shown: Callable[[str], str]) -> dict[str, Any]:
+def _private(record: GameRecord) -> dict[str, Any]:
     """Return the data that only the lecturer may see."""
-    about = _about(record, shown)
-    about.append(["Host", shown(record.host)])
+    about = _about(record)
+    about.append(["Host", visible(record.host)])
     if record.host_speed is not None:
         about.append(["Speed of its cores", f"{record.host_speed / 1000:,.0f} thousand positions/s"])
     for player in record.players:
-        about.append([f"Command of {shown(player.name)}", shown(" ".join(player.command))])
-        about.append([f"Directory of {shown(player.name)}", shown(player.cwd)])
+        about.append([f"Command of {visible(player.name)}", visible(" ".join(player.command))])
+        about.append([f"Directory of {visible(player.name)}", visible(player.cwd)])
     return {
-        "note": shown(record.note),
+        "note": visible(record.note),
         "about": about,
-        "events": [[fact.at_us, fact.player, shown(fact.name), shown(fact.text)] for fact in record.facts],
-        "stderr": [_lines(text, shown) for text in record.stderr],
+        "events": [
+            [fact.at_us, fact.player, visible(fact.name), visible(fact.text)] for fact in record.facts
+        ],
+        "stderr": [_lines(text) for text in record.stderr],
     }
 
 
-def _about(record: GameRecord, shown: Callable[[str], str]) -> list[list[str]]:
+def _about(record: GameRecord) -> list[list[str]]:
     limits = ", ".join(f"{name} {value}" for name, value in asdict(record.limits).items())
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     about = [
@@ -248,7 +248,7 @@ def _about(record: GameRecord, shown: Callable[[str], str]) -> list[list[str]]:
         texts += [] if cpu_us is None else [f"{time_text(cpu_us)} of CPU time in all"]
         texts += [f"files {player.digest[:12]}"] if player.digest else []
         about.append([player.name, ", ".join(texts)])
-    return [[shown(label), shown(text)] for label, text in about]
+    return [[visible(label), visible(text)] for label, text in about]
 
 
 def time_text(time_us: int | None) -> str:
@@ -260,22 +260,12 @@ def time_text(time_us: int | None) -> str:
     return f"{time_us / 1000:.1f} ms" if time_us >= 10_000 else f"{time_us / 1000:.2f} ms"
 
 
-def _renamer(rename: Mapping[str, str]) -> Callable[[str], str]:
-    """Return a function that makes a text printable, on one line, with names replaced."""
-    names = {visible(name): visible(other) for name, other in rename.items() if name}
-    if not names:
-        return visible
-    pattern = name_pattern(names)
-    return lambda text: pattern.sub(lambda match: names[match[0]], visible(text))
-
-
 # The plies.
 
 
 def _plies(
     record: GameRecord,
     board: ReplayBoard,
-    shown: Callable[[str], str],
     marks: Sequence[int],
     *,
     changes: bool,
@@ -289,7 +279,7 @@ def _plies(
     result = record.result
     for number, move in enumerate(record.moves, 1):
         times = {"charged_us": move.charged_us, "wall_us": move.wall_us, "cpu_us": move.cpu_us}
-        ply = {"player": move.player, "move": shown(move.move), **times, "wire": marks[number]}
+        ply = {"player": move.player, "move": visible(move.move), **times, "wire": marks[number]}
         yield {**ply, **board.at(number, changes=changes)}
     if result.fault is None or result.winner is None:
         return
@@ -304,8 +294,8 @@ def _plies(
         ending = {"changes": [], "phases": [], "seats": seats, "tallies": last["tallies"]}
     sent_lines = [line.line for line in record.wire if line.player == loser and line.direction == "from"]
     sent = sent_lines[sum(move.player == loser for move in record.moves) :]
-    ply = {"player": loser, "move": shown(sent[0]) if sent else "", "charged_us": None, "wall_us": None}
-    yield {**ply, "cpu_us": None, "wire": len(record.wire), "fault": shown(result.fault), **ending}
+    ply = {"player": loser, "move": visible(sent[0]) if sent else "", "charged_us": None, "wall_us": None}
+    yield {**ply, "cpu_us": None, "wire": len(record.wire), "fault": visible(result.fault), **ending}
 
 
 def _wire_marks(record: GameRecord) -> list[int]:

@@ -213,8 +213,7 @@ class GameWriter:
                 yield {page.key: game_times(record) for page, record in records}
 
     def _data(self, record: GameRecord, scenes: dict[str, Scene] | None = None) -> dict[str, Any]:
-        shown, names = self.anonymizer.record(record), self.anonymizer.names
-        return replay_data(shown, public=self.anonymizer.on, rename=names, scenes=scenes)
+        return replay_data(self.anonymizer.record(record), public=self.anonymizer.on, scenes=scenes)
 
     def _write_together(
         self,
