@@ -37,6 +37,7 @@ from tournaments.web.http.errors import (
     NotFound,
     NotSignedIn,
     ServerFault,
+    TooMany,
     WebError,
     database_failure,
 )
@@ -164,8 +165,8 @@ class Application:
             origins = context.settings.embed_origins
             response.headers["Content-Security-Policy"] = content_security_policy(origins)
         if not body.over:
-            is_upload = context is not None and context.route.is_upload
-            await body.drain(UPLOAD_DRAIN_S if is_upload else DRAIN_S)
+            refused_upload = isinstance(wrong, TooMany) and context is not None and context.route.is_upload
+            await body.drain(UPLOAD_DRAIN_S if refused_upload else DRAIN_S)
         await sender.send(response, body.receive)
 
     async def _respond(self, request: Request, body: Body) -> Response:
