@@ -1,5 +1,6 @@
 """`kalarena submit`: packing a bot, and requests to a server with any answers, and to a real one."""
 
+import http.client
 import io
 import json
 import os
@@ -21,7 +22,7 @@ from tests.support.builders import invoke, kalarena, one_object
 from tournaments.bots.upload.archive import read_upload
 from tournaments.bots.upload.limits import UploadLimits
 from tournaments.cli.remote import api_client
-from tournaments.cli.remote.api_client import Client, SubmitError, pack
+from tournaments.cli.remote.api_client import Client, Package, SubmitError, pack
 from tournaments.course.model import VersionState
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -174,6 +175,22 @@ def test_an_upload_has_the_token_and_a_quoted_name(serve: Serve, tmp_path: Path)
     file.write_bytes(b"x")
     assert Client(server.address + "/", TOKEN).submit(pack(file)) == {"version": {"id": 7}}
     assert server.asked == [("POST", "/api/v1/submissions?name=a+b%26c%3D%C3%A9.py", f"Bearer {TOKEN}", b"x")]
+
+
+def test_an_upload_has_the_time_limit_for_each_block(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = list[int]()
+    send = http.client.HTTPConnection.send
+
+    def recording_send(self: http.client.HTTPConnection, data: bytes) -> None:
+        sent.append(len(data))
+        send(self, data)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "send", recording_send)
+    server = serve(lambda *_: as_json(201, {}))
+    content = os.urandom(1 << 20)
+    Client(server.address, TOKEN).submit(Package("bot.zip", content, ()))
+    assert [body for *_, body in server.asked] == [content]
+    assert max(sent) <= 64 << 10  # a socket's time limit counts for one of these
 
 
 @pytest.mark.parametrize(

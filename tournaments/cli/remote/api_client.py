@@ -25,7 +25,8 @@ from tournaments.bots.upload.limits import UploadLimits, size_text
 from tournaments.bots.upload.names import passed_over
 
 ANSWER_LIMIT_S = 30.0
-"""Time limit of one answer in seconds; checks are asynchronous, so that each answer comes at once."""
+"""Time limit in seconds of an answer, and of each block of an upload; checks are asynchronous, so that each
+answer comes at once."""
 LONGEST_ANSWER = 16 << 20
 """Maximum bytes of an answer; a report of a check has some 100 kB."""
 POLL_S = 1.0
@@ -193,11 +194,14 @@ class Client:
         return self.base + quote(path, safe="/?=&#%")
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-        request = urllib.request.Request(self.base + path, body, method=method)
+        # A file is sent in blocks, each with the time limit of its own; one of bytes has it for the whole body.
+        data = None if body is None else io.BytesIO(body)
+        request = urllib.request.Request(self.base + path, data, method=method)
         request.add_header("Authorization", f"Bearer {self._token}")
         request.add_header("Accept", "application/json")
         if body is not None:
             request.add_header("Content-Type", "application/octet-stream")
+            request.add_header("Content-Length", str(len(body)))
         try:
             with self._opener.open(request, timeout=ANSWER_LIMIT_S) as answer:
                 text = answer.read(LONGEST_ANSWER + 1)
