@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -242,6 +243,49 @@ def test_a_log_is_followed_through_a_restart_until_the_server_stays_away(serve: 
     with pytest.raises(SubmitError, match="gone for good"):
         client.follow(3, lines.append, waits.append)
     assert len(waits) == 2 + api_client.POLLS_LOST
+
+
+PASSING = [
+    as_json(429, {"error": "The API was asked too often."}),
+    (404, {}, b"<html>a proxy's"),
+    (200, {}, b"<html>back in a minute"),
+    as_json(503, {"error": "not now"}),
+]
+
+
+@pytest.mark.parametrize("failure", PASSING)
+def test_a_failure_that_passes_does_not_end_a_command(
+    serve: Serve, bot: Path, monkeypatch: pytest.MonkeyPatch, failure: Answer
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    challenge = {"id": 3, "bot": "mine", "opponent": "other", "page": "/c/3", "state": "finished"}
+    challenge |= {"message": "", "wins": 2, "draws": 0, "losses": 0, "results": []}
+    failures = [failure] * 3
+
+    def respond(method: str, path: str, body: bytes) -> Answer:
+        if method == "GET" and failures:
+            return failures.pop()
+        if "challenges" in path:
+            return as_json(200, {"challenge": {**challenge, "is_over": method == "GET"}})
+        return responder("qualified", current=True)(method, path, body)
+
+    server = serve(respond)
+    done = invoke("challenge", "other", "--server", server.address, "--token", TOKEN)
+    assert (done.exit_code, failures) == (0, [])
+    assert done.stdout.endswith("finished: 2 won, 0 drawn, 0 lost\n")
+    failures += [failure] * 3
+    assert (submit(bot, server.address).exit_code, failures) == (0, [])
+
+
+@pytest.mark.parametrize("failure", [*PASSING, as_json(401, {"error": "This token is not valid."})])
+def test_a_failure_after_the_acceptance_is_none_of_the_upload(
+    serve: Serve, bot: Path, monkeypatch: pytest.MonkeyPatch, failure: Answer
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    server = serve(lambda method, *rest: failure if method == "GET" else responder("queued")(method, *rest))
+    done = submit(bot, server.address)
+    assert done.exit_code == 3, done.stderr
+    assert "was taken as version 2" in done.stdout
 
 
 # The command.

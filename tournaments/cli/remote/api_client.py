@@ -14,6 +14,7 @@ import urllib.request
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,9 +31,10 @@ answer comes at once."""
 LONGEST_ANSWER = 16 << 20
 """Maximum bytes of an answer; a report of a check has some 100 kB."""
 POLL_S = 1.0
-"""Seconds between two requests for the log; the server permits a token three times as many."""
+"""Seconds between two requests for the same; the server permits an account twice as many."""
 POLLS_LOST = 30
-"""Maximum failures in a row (while a server restarts) before following is given up."""
+"""Maximum failures in a row (while a server restarts or is asked too often) before following is given up."""
+TOO_MANY = 429
 DEFAULT_LIMITS = UploadLimits()
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 """Date of every entry, the earliest in a zip archive: the same files make the same archive."""
@@ -41,10 +43,12 @@ FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 class SubmitError(Exception):
     """Submitting failed; the message gives the reason and the remedy."""
 
-    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+    def __init__(self, message: str, *, is_ours: bool = False, may_pass: bool = False) -> None:
         super().__init__(message)
         self.is_ours = is_ours
         """True if the server or the network failed, and the user's input is not at fault."""
+        self.may_pass = is_ours or may_pass
+        """True if the same request may succeed later."""
 
 
 @dataclass(frozen=True)
@@ -149,17 +153,9 @@ class Client:
 
         A server that does not answer for a while is polled again: accepted uploads are not lost.
         """
-        after, lost = 0, 0
+        after = 0
         while True:
-            try:
-                answer = self.log(number, after)
-            except SubmitError as error:
-                lost += 1
-                if not error.is_ours or lost > POLLS_LOST:
-                    raise
-                wait(POLL_S)
-                continue
-            lost = 0
+            answer = self.patiently(partial(self.log, number, after), wait)
             if answer["next"] < after:  # the check was restarted
                 after = 0
                 continue
@@ -170,6 +166,22 @@ class Client:
                 return
             if not answer["lines"]:
                 wait(POLL_S)
+
+    def patiently(self, call: Callable[[], dict[str, Any]], wait: Callable[[float], None]) -> dict[str, Any]:
+        """Return the answer of a call about something that the server has accepted already.
+
+        The call is repeated while the server restarts or is asked too often.  Raises SubmitError, with
+        ``is_ours`` true: after the acceptance, no failure is one of the user's input.
+        """
+        lost = 0
+        while True:
+            try:
+                return call()
+            except SubmitError as error:
+                lost += 1
+                if not error.may_pass or lost > POLLS_LOST:
+                    raise SubmitError(str(error), is_ours=True) from error
+            wait(POLL_S)
 
     def challenge(self, opponent: str, pairs: int, bot: str) -> dict[str, Any]:
         """Challenge a bot; return the server's answer (``ChallengeAnswer``).  Raises SubmitError."""
@@ -194,7 +206,7 @@ class Client:
         return self.base + quote(path, safe="/?=&#%")
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-        # A file is sent in blocks, each with the time limit of its own; one of bytes has it for the whole body.
+        # The time limit counts for each block of a file, but for the whole of a body that is one of bytes.
         data = None if body is None else io.BytesIO(body)
         request = urllib.request.Request(self.base + path, data, method=method)
         request.add_header("Authorization", f"Bearer {self._token}")
@@ -218,7 +230,9 @@ class Client:
             raise SubmitError(f"{self.base} did not answer: {_reason(error)}", is_ours=True) from error
         found = _json(text)
         if found is None or len(text) > LONGEST_ANSWER:
-            raise SubmitError(f"{self.base} does not answer like a kalarena server: is this its address?")
+            raise SubmitError(
+                f"{self.base} does not answer like a kalarena server: is this its address?", may_pass=True
+            )
         return found
 
     def _raise_refusal(self, status: int, text: bytes, location: str | None) -> NoReturn:
@@ -226,11 +240,12 @@ class Client:
         message = ""
         if found is not None and isinstance(found.get("error"), str):
             message = found["error"]
+        is_of_proxy = not message  # while the server restarts
         if status in (301, 302, 303, 307, 308):
             raise SubmitError(f"{self.base} has moved to {location or 'elsewhere'}: give that address")
         if not message:
             message = f"the server answered with status {status}, and not like a kalarena server"
-        raise SubmitError(message, is_ours=status >= 500)
+        raise SubmitError(message, is_ours=status >= 500, may_pass=is_of_proxy or status == TOO_MANY)
 
 
 def _is_this_machine(host: str) -> bool:

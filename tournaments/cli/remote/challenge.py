@@ -3,13 +3,14 @@
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
 
 from referee.judge.verdict_text import visible
 from tournaments.cli.main import Usage
-from tournaments.cli.remote.api_client import Client, SubmitError
+from tournaments.cli.remote.api_client import POLL_S, Client, SubmitError
 from tournaments.cli.remote.server_options import (
     Unreachable,
     odd_answer,
@@ -20,10 +21,6 @@ from tournaments.reporting.tables import json_text
 
 FAILED = 1
 """Exit status if the challenge was not played to its end."""
-POLL_S = 1.0
-"""Seconds between two requests for the state; the server permits a token twice as many."""
-POLLS_LOST = 30
-"""Maximum failures in a row (while a server restarts) before following is given up."""
 
 
 @click.command("challenge")
@@ -47,7 +44,8 @@ def command(
     Without OPPONENT, list the bots that can be challenged.
 
     Exit status: 0 all games were played, also if they were lost (with --no-wait: accepted), 1 not played
-    to the end, 2 not accepted, 3 the server failed or could not be reached.
+    to the end, 2 not accepted, 3 the server failed or could not be reached, or did not say what became of an
+    accepted challenge, which is still played.
     """
     try:
         client = Client(server, token)
@@ -87,7 +85,7 @@ def _print_opponents(found: Mapping[str, Any], as_json: bool) -> None:
 
 def _followed(client: Client, challenge: dict[str, Any], quiet: bool) -> dict[str, Any]:
     """Print the results of the games as they end, and return the challenge when it is over."""
-    shown, lost = 0, 0
+    shown = 0
     while True:
         if not quiet:
             for game in challenge["results"][shown:]:
@@ -97,13 +95,8 @@ def _followed(client: Client, challenge: dict[str, Any], quiet: bool) -> dict[st
         if challenge["is_over"]:
             return challenge
         time.sleep(POLL_S)
-        try:
-            challenge = client.challenge_now(challenge["id"])["challenge"]
-            lost = 0
-        except SubmitError as error:
-            lost += 1
-            if not error.is_ours or lost > POLLS_LOST:
-                raise
+        answer = client.patiently(partial(client.challenge_now, challenge["id"]), time.sleep)
+        challenge = answer["challenge"]
 
 
 def _print_end(challenge: Mapping[str, Any]) -> None:

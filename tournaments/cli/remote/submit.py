@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
     """Submit the folder (or file) BOT to a server, and follow its check there.
 
     Exit status: 0 qualified (or taken, with --no-wait), 1 not qualified, 2 not taken, 3 the server failed
-    or could not be reached; uploads that it has taken are kept.
+    or could not be reached, or did not say what became of a taken version, which is kept.
     """
     try:
         package = pack(bot)
@@ -52,7 +53,7 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
                 click.echo(json_text(submitted))
             return
         client.follow(version["id"], (lambda _: None) if as_json else _print_line, time.sleep)
-        found = client.version(version["id"])
+        found = client.patiently(partial(client.version, version["id"]), time.sleep)
     except SubmitError as error:
         raise (Unreachable if error.is_ours else Usage)(str(error)) from error
     except (LookupError, TypeError) as error:
