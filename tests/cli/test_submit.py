@@ -160,6 +160,11 @@ def test_folders_that_cannot_be_packed(tmp_path: Path) -> None:
     [
         ("ftp://there", TOKEN, "is no address of a server, such as https://"),
         ("http://", TOKEN, "is no address"),
+        ("https://[::1", TOKEN, "is no address"),
+        ("https://bots..example.org", TOKEN, "is no address"),
+        ("http://there:80a", TOKEN, "is no address"),
+        ("http://there:99999", TOKEN, "is no address"),
+        ("http://there/\udcfc", TOKEN, "is no address"),
         ("http://there", "", "the token is empty"),
         ("http://there", "kal_\n", "the token is empty, or has characters"),
         ("http://there", "kal_é", "has characters that none has"),
@@ -168,6 +173,40 @@ def test_folders_that_cannot_be_packed(tmp_path: Path) -> None:
 def test_invalid_addresses_and_tokens(server: str, token: str, words: str) -> None:
     with pytest.raises(SubmitError, match=words):
         Client(server, token)
+
+
+@pytest.mark.parametrize(
+    ("server", "base"),
+    [
+        ("https://b\u0142d.invalid/K\u00fcrse/", "https://xn--bd-xqa.invalid/K%C3%BCrse"),
+        ("http://[::1]:80/K%C3%BCrse", "http://[::1]:80/K%C3%BCrse"),
+    ],
+)
+def test_addresses_are_sent_in_ascii(server: str, base: str) -> None:
+    assert Client(server, TOKEN).base == base
+
+
+def test_a_bot_with_an_invalid_address_is_not_connected() -> None:
+    done = invoke("connect", "first_legal", "--server", "http://there:99999", "--token", TOKEN)
+    assert done.exit_code == 2
+    assert "is no address of a server" in done.stderr
+
+
+@pytest.mark.parametrize("name", [b"L\xf6sung", b"L\xf6sung/bot.py", b"bot/L\xf6sung.txt"])
+def test_names_that_are_not_utf_8_are_refused(tmp_path: Path, name: bytes) -> None:
+    file = tmp_path / os.fsdecode(name)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("x")
+    words = r"L\\udcf6sung.*': this name is not UTF-8, and cannot be sent: rename it"
+    with pytest.raises(SubmitError, match=words):
+        pack(tmp_path / file.relative_to(tmp_path).parts[0])
+
+
+def test_the_names_of_the_folders_above_do_not_matter(tmp_path: Path) -> None:
+    bot = tmp_path / os.fsdecode(b"L\xf6sungen") / "bot"
+    bot.mkdir(parents=True)
+    (bot / "bot.py").write_text("x")
+    assert pack(bot).name == "bot.zip"
 
 
 def test_an_upload_has_the_token_and_a_quoted_name(serve: Serve, tmp_path: Path) -> None:
@@ -205,6 +244,7 @@ def test_an_upload_has_the_time_limit_for_each_block(serve: Serve, monkeypatch: 
         ((200, {}, b"[]"), "does not answer like a kalarena server", False),
         ((302, {"Location": "http://elsewhere/"}, b""), "has moved to http://elsewhere/: give that", False),
         ((200, {"Content-Length": "50"}, b"{"), "did not answer", True),
+        ((502, {"Transfer-Encoding": "chunked"}, b"5\r\nab"), "did not answer: it broke off in", True),
     ],
 )
 def test_invalid_answers(serve: Serve, answer: Answer, words: str, is_ours: bool) -> None:

@@ -64,6 +64,7 @@ class Package:
 def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
     """Return a bot's folder as a zip archive, or its file unchanged.  Raises SubmitError."""
     if path.is_file():
+        _check_name(path, path.name)
         return Package(path.name, _read(path), ())
     if not path.is_dir():
         raise SubmitError(f"{path}: there is no such folder or file; name the folder with your bot in it")
@@ -73,6 +74,7 @@ def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
         raise SubmitError(str(error)) from error
     made = manifest.products if manifest is not None and manifest.build is not None else []
     made_here = {os.path.normpath(product) for product in made}
+    _check_name(path, path.resolve().name)
     archive = io.BytesIO()
     left_out: list[str] = []
     total = 0
@@ -89,6 +91,7 @@ def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
                 file = Path(folder, name)
                 if inner in left_out:
                     continue
+                _check_name(file, inner)
                 if not file.is_file():
                     raise SubmitError(f"{file} is no file (a broken link, a pipe or a device): remove it")
                 content = _read(file)
@@ -108,6 +111,14 @@ def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
     return Package(f"{path.resolve().name or 'bot'}.zip", archive.getvalue(), tuple(left_out))
 
 
+def _check_name(path: Path, name: str) -> None:
+    """Raise SubmitError if a name that is sent for a path is not UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise SubmitError(f"{str(path)!a}: this name is not UTF-8, and cannot be sent: rename it") from error
+
+
 def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
@@ -120,18 +131,25 @@ class Client:
 
     def __init__(self, server: str, token: str) -> None:
         """``server`` is the address of its first page.  Raises SubmitError."""
-        parts = urlsplit(server if "://" in server else f"https://{server}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SubmitError(f"{server!r} is no address of a server, such as https://bots.example.org")
+        wrong = f"{server!r} is no address of a server, such as https://bots.example.org"
+        try:
+            parts = urlsplit(server if "://" in server else f"https://{server}")
+            host = (parts.hostname or "").encode("idna").decode("ascii")
+            port = "" if parts.port is None else f":{parts.port}"
+            path = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
+        except ValueError as error:  # brackets, a name, a port or characters that no address has
+            raise SubmitError(wrong) from error
+        if parts.scheme not in ("http", "https") or not host:
+            raise SubmitError(wrong)
         if any(character.isspace() or not character.isprintable() for character in token) or not token:
             raise SubmitError("the token is empty, or has characters that none has: copy it again")
         try:
             token.encode("ascii")
         except UnicodeEncodeError as error:
             raise SubmitError("the token has characters that none has: copy it again") from error
-        self.exposes_token = parts.scheme == "http" and not _is_this_machine(parts.hostname)
+        self.exposes_token = parts.scheme == "http" and not _is_this_machine(host)
         """True if the token can be read on the way to the server."""
-        self.base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self.base = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{path}"
         self._token = token
         self._opener = urllib.request.build_opener(_NoRedirects)
 
@@ -215,13 +233,14 @@ class Client:
             request.add_header("Content-Type", "application/octet-stream")
             request.add_header("Content-Length", str(len(body)))
         try:
-            with self._opener.open(request, timeout=ANSWER_LIMIT_S) as answer:
-                text = answer.read(LONGEST_ANSWER + 1)
-                if answer.length and len(text) <= LONGEST_ANSWER:
-                    raise http.client.IncompleteRead(text, answer.length)
-        except urllib.error.HTTPError as error:
-            with error:
-                self._raise_refusal(error.code, error.read(LONGEST_ANSWER), error.headers.get("Location"))
+            try:
+                with self._opener.open(request, timeout=ANSWER_LIMIT_S) as answer:
+                    text = answer.read(LONGEST_ANSWER + 1)
+                    if answer.length and len(text) <= LONGEST_ANSWER:
+                        raise http.client.IncompleteRead(text, answer.length)
+            except urllib.error.HTTPError as error:
+                with error:
+                    self._raise_refusal(error.code, error.read(LONGEST_ANSWER), error.headers.get("Location"))
         except urllib.error.URLError as error:
             raise SubmitError(
                 f"{self.base} cannot be reached: {_reason(error.reason)}", is_ours=True
