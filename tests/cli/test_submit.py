@@ -1,5 +1,6 @@
 """`kalarena submit`: packing a bot, and requests to a server with any answers, and to a real one."""
 
+import errno
 import http.client
 import io
 import json
@@ -150,6 +151,33 @@ def test_folders_that_cannot_be_packed(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"12345")
     too_large = "more than 4 bytes, counted up to large: is it the folder of a bot"
     refused(too_large, limits=UploadLimits(total_bytes=4))
+
+
+def test_a_link_to_a_folder_is_refused(tmp_path: Path) -> None:
+    bot = tmp_path / "bot"
+    bot.mkdir()
+    (bot / "bot.py").write_text("print()\n")
+    (tmp_path / "shared").mkdir()
+    (bot / "__pycache__").symlink_to(tmp_path / "shared")  # no part of the bot
+    pack(bot)
+    (bot / "lib").symlink_to(tmp_path / "shared")
+    with pytest.raises(SubmitError, match=r"bot/lib is a link to a folder.*: put the folder itself there"):
+        pack(bot)
+
+
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bot.py").write_text("print()\n")
+    (tmp_path / "data").mkdir()
+    scandir = os.scandir
+
+    def without_permission(path: str) -> object:  # root has every permission
+        if str(path).endswith("data"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", without_permission)
+    with pytest.raises(SubmitError, match=r"data cannot be read: Permission denied: make it readable"):
+        pack(tmp_path)
 
 
 # Requests.

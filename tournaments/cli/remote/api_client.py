@@ -78,14 +78,24 @@ def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
     archive = io.BytesIO()
     left_out: list[str] = []
     total = 0
+
+    def refuse(error: OSError) -> NoReturn:
+        raise _unreadable(error.filename, error)
+
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
-        for folder, folders, names in os.walk(path):
+        for folder, folders, names in os.walk(path, onerror=refuse):
             here = Path(folder).relative_to(path)
             for name in sorted([*folders, *names]):
                 inner = (here / name).as_posix()
                 if passed_over(name) is not None or inner in made_here:
                     left_out.append(inner)
             folders[:] = sorted(name for name in folders if (here / name).as_posix() not in left_out)
+            for name in folders:
+                if Path(folder, name).is_symlink():
+                    raise SubmitError(
+                        f"{Path(folder, name)} is a link to a folder, which would not be followed: put the "
+                        "folder itself there, or remove the link"
+                    )
             for name in sorted(names):
                 inner = (here / name).as_posix()
                 file = Path(folder, name)
@@ -123,7 +133,11 @@ def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise SubmitError(f"{file} cannot be read: {error.strerror}") from error
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(path: Path | str, error: OSError) -> SubmitError:
+    return SubmitError(f"{path} cannot be read: {error.strerror}: make it readable, or remove it")
 
 
 class Client:
