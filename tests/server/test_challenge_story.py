@@ -257,6 +257,34 @@ def test_the_end_of_a_remote_bot_is_explained_to_its_author(lasting: ServedCours
     assert "That is: the module helper is not there: if it is your own, it must lie in" in errors
 
 
+def test_a_remote_bot_is_built_for_each_game_if_it_was_changed(lasting: ServedCourse, tmp_path: Path) -> None:
+    student = lasting.student()
+    bot = Path(bot_at(tmp_path / "mybot", ""))
+    (bot / "bot.py").unlink()
+    (bot / "bot.toml").write_text(
+        'command = ["python3", "bot.py"]\nbuild = ["cp", "bot.c", "bot.py"]\nmade = ["bot.py"]\n'
+    )
+
+    def play() -> None:
+        run(lasting, student, "challenge", "random:1", "--bot", "built", cwd=tmp_path)
+        for _ in range(2):
+            home.until(": lost: ")
+
+    (bot / "bot.c").write_text(LEAVES)
+    with at_home(lasting, student, str(bot), "built", tmp_path) as home:
+        play()
+        (bot / "bot.c").write_text(LEAVES.replace("no more", "improved"))
+        play()
+        (bot / "bot.py").unlink()
+        (bot / "bot.c").unlink()
+        play()
+        _, _, errors = home.end()
+    for sentence in ("standard error of the bot: no more", "standard error of the bot: improved"):
+        assert errors.count(sentence) == 2, errors
+    assert errors.count("the bot could not be started: ") == 2
+    assert "cannot stat 'bot.c'" in errors
+
+
 def test_a_check_does_not_wait_for_a_remote_bot_that_thinks(tmp_path: Path) -> None:
     """The server has one slot, and the remote bot never moves."""
     data = tmp_path / "data"

@@ -4,7 +4,7 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import click
 import trio
 
+from referee.games.spec import SpecError
 from referee.judge.clock import TimeControl
 from referee.judge.crash_hints import explain
 from referee.judge.limits import Limits
@@ -69,17 +70,22 @@ def command(
     Exit status: 1 another connection took the name, 2 the bot, the address or the token is wrong, 3 the
     server cannot be reached, 130 ended by Ctrl-C.
     """
-    announce_compilation(bot)
     try:
         confined = find_sandbox(sandbox)
         build_in = confined if sandbox == REQUIRED else None
-        player = resolve_bot(bot, Path.cwd(), build_in=build_in, protocol=protocol)
+
+        def prepare(game: str | None) -> Player:
+            if game is not None:
+                announce_compilation(bot)
+            return resolve_bot(bot, Path.cwd(), game=game, build_in=build_in, protocol=protocol)
+
+        player = prepare(None)
         client = Client(server, token)
     except (BotError, SandboxError, SubmitError, ValueError) as error:
         raise Usage(str(error)) from error
     warn_of_exposure(client)
     name = name or re.sub(r"[^A-Za-z0-9_.-]+", "-", player.name).strip("-_.")[:30] or "bot"
-    home = _Home(client, name, player, confined, Limits(memory_mb=memory_mb))
+    home = _Home(client, name, player.capabilities, prepare, confined, Limits(memory_mb=memory_mb))
     stopped = trio.run(home.run)
     if isinstance(stopped, Exception):
         raise stopped
@@ -90,9 +96,19 @@ def command(
 class _Home:
     """The bot's side of the connection."""
 
-    def __init__(self, client: Client, name: str, player: Player, sandbox: Sandbox, limits: Limits) -> None:
-        self._client, self._name = client, name
-        self._player, self._sandbox, self._limits = player, sandbox, limits
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        capabilities: Sequence[str],
+        prepare: Callable[[str | None], Player],
+        sandbox: Sandbox,
+        limits: Limits,
+    ) -> None:
+        """``prepare`` returns the bot for a game, built if it is not up to date; see ``_prepared``."""
+        self._client, self._name, self._capabilities = client, name, capabilities
+        self._prepare, self._sandbox, self._limits = prepare, sandbox, limits
+        self._preparing = trio.Lock()  # a second build would see the half-made products of the first
         self._was_connected = False
         self._failures = 0
 
@@ -138,7 +154,7 @@ class _Home:
 
     async def _serve(self, socket: WebSocketClient) -> Exception:
         """Play the server's games until the connection ends; return the reason."""
-        await socket.send(json.dumps({"type": "hello", "capabilities": list(self._player.capabilities)}))
+        await socket.send(json.dumps({"type": "hello", "capabilities": list(self._capabilities)}))
         ended: list[Exception] = []
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_alive, socket)
@@ -171,6 +187,7 @@ class _Home:
                         f"{visible(self._name)} is connected to {self._client.base}{again} as a remote bot. "
                         "Ctrl-C ends it."
                     )
+                    nursery.start_soon(self._prepare_ahead, message["game"])
                 case "game":
                     seat = "first" if message["moves_first"] else "second"
                     click.echo(
@@ -189,24 +206,42 @@ class _Home:
                         sender.close()
                     games = {}
 
+    async def _prepared(self, game: str) -> Player:
+        """Return the bot for a game, built if it is not up to date.
+
+        Raises BotError; SpecError for a game that this version does not have.
+        """
+        async with self._preparing:
+            return await trio.to_thread.run_sync(self._prepare, game)
+
+    async def _prepare_ahead(self, game: str) -> None:
+        """Build the bot before its first game, in whose time it would be built otherwise."""
+        try:
+            await self._prepared(game)
+        except (BotError, SpecError) as error:
+            click.echo(f"the bot cannot play as it is: {visible(str(error))}", err=True)
+
     async def _play(
         self, socket: WebSocketClient, message: Mapping[str, Any], lines: trio.MemoryReceiveChannel[str]
     ) -> None:
         """Play one game."""
         key, index = message["key"], 0 if message["moves_first"] else 1
         opponent = Player(message["opponent"], (), "")
-        players = (self._player, opponent) if index == 0 else (opponent, self._player)
         control = TimeControl(**message["control"])
-        job = Job(key, message["game"], players, control, self._limits, message["opening"], self._sandbox)
         try:
             try:
+                player = await self._prepared(message["game"])
+                players = (player, opponent) if index == 0 else (opponent, player)
+                job = Job(
+                    key, message["game"], players, control, self._limits, message["opening"], self._sandbox
+                )
                 async with open_bot(job, index) as bot, trio.open_nursery() as nursery:
                     nursery.start_soon(bot.read_errors)
                     nursery.start_soon(self._forward, socket, key, bot)
                     async for line in lines:
                         bot.send(line)
                     nursery.cancel_scope.cancel()
-            except NOT_STARTED as error:
+            except (BotError, SpecError, *NOT_STARTED) as error:
                 click.echo(f"the bot could not be started: {visible(str(error))}", err=True)
                 await _forfeit(socket, key, "the bot at home could not be started")
         except ConnectionLostError:
