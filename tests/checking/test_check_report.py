@@ -76,6 +76,13 @@ def test_a_report_without_a_failure_is_passed() -> None:
     assert replace(REPORT, items=(ITEMS[0], ITEMS[3], ITEMS[4])).passed
 
 
+def test_a_check_that_our_host_did_not_complete_is_not_ok() -> None:
+    whole = replace(REPORT, items=ITEMS[:2])
+    broken = replace(whole, host_fault="no memory left")
+    assert (whole.to_json()["ok"], broken.to_json()["ok"]) == (True, False)
+    assert list(summary_lines(broken, "bot"))[1] == "NOT CHECKED: 2 passed; 1 game in 1.2 s"
+
+
 def test_junit_parses_and_counts() -> None:
     root = Xml.fromstring(junit_xml(REPORT))
     assert root.tag == "testsuites"

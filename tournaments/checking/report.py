@@ -100,7 +100,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """True if no item failed."""
+        """True if no item failed, also in a check that our host did not complete."""
         return not self.failures
 
     @property
@@ -115,7 +115,8 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Return the view for scripts; keys are only ever added."""
         counts = {status.value: self.count(status) for status in Status}
-        return {"schema": REPORT_SCHEMA, "ok": self.passed, **counts, **asdict(self)}
+        ok = self.passed and not self.host_fault
+        return {"schema": REPORT_SCHEMA, "ok": ok, **counts, **asdict(self)}
 
     @classmethod
     def from_json(cls, view: Any) -> "Report":
@@ -197,7 +198,7 @@ def summary_lines(report: Report, bot: str) -> Iterator[str]:
     """Yield the end of a report: the counts, and the next command to try; ``bot`` as the user wrote it."""
     counts = [(report.count(status), status.value) for status in Status if report.count(status)]
     summary = ", ".join(f"{number} {word}" for number, word in counts)
-    verdict = "PASSED" if report.passed else "FAILED"
+    verdict = "FAILED" if report.failures else "NOT CHECKED" if report.host_fault else "PASSED"
     yield ""
     games = f"{len(report.played)} game{'' if len(report.played) == 1 else 's'}"
     if report.runtime_settings:
