@@ -20,6 +20,7 @@ from tests.support.paths import REPOSITORY_ROOT
 from tournaments.checking import scenario_runner
 from tournaments.checking.report import Report
 from tournaments.checking.scenario_runner import play_scenario
+from tournaments.checking.scenarios import Settings, scenarios
 from tournaments.cli.check import command
 from tournaments.reporting.verification import Verification, read_record
 
@@ -68,6 +69,21 @@ def test_a_bot_that_fails_and_what_is_written(tmp_path: Path) -> None:
     for path in records:
         verification = Verification()
         assert [str(found) for found in verification.of_record(read_record(path))] == []
+
+
+def test_files_that_cannot_be_written_hide_no_result() -> None:
+    first = next(scenarios(Settings(games=(SMALL[1],)), ()))
+    in_the_way = Path("games", f"{first.key}.msgpack")
+    in_the_way.mkdir(parents=True)
+    too_long = "x" * 300
+    result = check("first_legal", *SMALL, "--json", "--junit", too_long, "--keep", "games")
+    assert result.exit_code == 3
+    view = json.loads(result.stdout)
+    assert view["ok"]
+    assert result.stderr.splitlines() == [
+        f"Error: {in_the_way}: the record could not be written: Is a directory",
+        f"Error: {too_long}: the report could not be written: File name too long",
+    ]
 
 
 def test_json_alone_on_standard_output_and_the_same_report_again() -> None:

@@ -36,14 +36,14 @@ from tournaments.cli.game_options import (
     time_control,
     time_options,
 )
-from tournaments.cli.main import Fault, Usage
+from tournaments.cli.main import Usage
 from tournaments.cli.play import cancel_on_signals
 from tournaments.reporting.tables import json_text
 
 FAILED = 1
 """Exit status if an item failed."""
 NOT_CHECKED = 3
-"""Exit status if our host failed, so that the bot could not be checked to the end."""
+"""Exit status if our host failed: the bot was not checked to the end, or a file was not written."""
 COLOURS = {
     Status.PASSED: "green",
     Status.FAILED: "red",
@@ -118,8 +118,8 @@ def command(
 
     BOT is a path to a bot directory or executable file, a quoted command line, or a sample bot's name.
 
-    Exit status: 0 nothing failed, 1 something failed, 2 bad usage, 3 this host could not check it, 130
-    stopped.
+    Exit status: 0 nothing failed, 1 something failed, 2 bad usage, 3 this host could not check it or not
+    write what --junit and --keep ask for, 130 stopped.
     """
     try:
         settings = Settings(
@@ -144,16 +144,19 @@ def command(
     output = _CheckOutput(bot, settings, verbose=verbose, quiet=as_json, keep=keep)
     build_in = settings.sandbox if sandbox == REQUIRED else None
     report = _check(bot, settings, output, build_in=build_in, protocol=protocol)
+    unwritten = list(output.unwritten)
     if junit is not None:
         try:
             junit.write_bytes(junit_xml(report))
         except OSError as error:
-            raise Fault(f"{junit}: the report could not be written: {error.strerror}") from error
+            unwritten.append(f"{junit}: the report could not be written: {error.strerror}")
     if as_json:
         click.echo(json_text(report.to_json()))
     else:
         output.end(report)
-    if report.host_fault:
+    for message in unwritten:
+        click.echo(f"Error: {visible(message)}", err=True)
+    if report.host_fault or unwritten:
         raise SystemExit(NOT_CHECKED)
     if not report.passed:
         raise SystemExit(FAILED)
@@ -210,6 +213,8 @@ class _CheckOutput:
         encoding = (stdout.encoding or "") if stdout is not None else ""
         self._marks = encoding.lower().replace("-", "") == "utf8" and stdout.isatty()
         self._live = stderr is not None and stderr.isatty() and not quiet
+        self.unwritten: list[str] = []
+        """The message on a record that could not be written, which follows the report: it hides no result."""
         self._game: str | None = None
         self._has_begun = False
 
@@ -235,20 +240,20 @@ class _CheckOutput:
         _echo(item_lines(item, marks=self._marks, verbose=self._verbose, paint=paint))
 
     def keep(self, played: PlayedScenario) -> None:
-        """Write a game's record, if --keep was given.  Raises Fault."""
-        if self._keep is None:
+        """Write a game's record, if --keep was given and no record has failed to be written."""
+        if self._keep is None or self.unwritten:
             return
         path = self._keep / f"{played.scenario.key}.msgpack"
         try:
             path.write_bytes(played.record.to_msgpack())
         except OSError as error:
-            raise Fault(f"{path}: the record could not be written: {error.strerror}") from error
+            self.unwritten.append(f"{path}: the record could not be written: {error.strerror}")
 
     def end(self, report: Report) -> None:
         """Show the summary."""
         self._clear()
         _echo(summary_lines(report, self._bot))
-        if self._keep is not None and report.played:
+        if self._keep is not None and report.played and not self.unwritten:
             click.echo(f"Records: {visible(str(self._keep))}, one for each game")
 
     def _clear(self) -> None:
