@@ -167,6 +167,12 @@ INSTALLED = (
 """Patterns of paths; a directory that contains one of them is the installation of an interpreter."""
 
 
+def home_directory() -> Path | None:
+    """Return the user's home directory; None for a user without a home."""
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not fail without any home
+    return home if home.is_absolute() else None
+
+
 def _installation(program: Path) -> Path | None:
     """Return the directory that an interpreter was installed into, which contains its ``bin``.
 
@@ -175,10 +181,11 @@ def _installation(program: Path) -> Path | None:
     if program.parent.name != "bin" or _is_inside(program, SHOWN_ALWAYS):
         return None
     prefix = program.parent.parent
-    home = Path.home()
+    home = home_directory()
     real = prefix.resolve()
-    too_wide = home.resolve().is_relative_to(real) or home.is_relative_to(prefix) or real.name == ".local"
-    if too_wide or real == Path("/home"):
+    if home is not None and (home.resolve().is_relative_to(real) or home.is_relative_to(prefix)):
+        return None
+    if real.name == ".local" or real == Path("/home"):
         return None
     if any(next(prefix.glob(pattern), None) is not None for pattern in INSTALLED):
         return prefix

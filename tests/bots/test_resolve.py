@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from referee.games.plugins import GAMES_VARIABLE
 from sample_bots.catalog import sample_bot_command
+from tests.support.builders import KALARENA, run_command
+from tests.support.ordinary_user import as_ordinary_user
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
@@ -98,6 +100,17 @@ def test_the_only_executable_file_of_a_directory(tmp_path: Path) -> None:
     make_file(tmp_path / "gamma" / ".hidden", executable=True)
     player = resolve_bot("gamma", tmp_path)
     assert (player.command, player.name) == ((str(program),), "gamma")
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o111])
+def test_a_directory_that_may_not_be_read(tmp_path: Path, mode: int) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(mode)
+    command = [str(KALARENA), "play", str(closed), "greedy", "--sandbox", "off"]
+    done = run_command(as_ordinary_user(command, [tmp_path]), Path("/"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"Error: {closed} cannot be read: Permission denied\n"
 
 
 def test_the_only_python_file_of_a_directory(tmp_path: Path) -> None:
@@ -351,6 +364,20 @@ def test_neither_a_home_nor_the_root_is_part_of_a_bot(
     program = make_file(home / "bin" / "tool", executable=True)
     make_file(home / "lib" / "python3.11" / "os.py")
     assert resolve_bot("bin/tool bot.py", home).reads == (str(program), str(home / "bot.py"))
+
+
+def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the bots of one with a home; in a container, a user may have no account and no HOME."""
+
+    def no_account(_user: int) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", no_account)
+    program = make_file(tmp_path / "bin" / "tool", executable=True)
+    file = make_file(tmp_path / "bot.py")
+    assert resolve_bot("bin/tool bot.py /tmp", tmp_path).reads == (str(program), str(file))
+    assert resolve_bot("bin/tool .", tmp_path).reads == (str(tmp_path), str(program))
 
 
 # Version managers

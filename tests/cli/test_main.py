@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from referee.version import VERSION
-from tests.support.builders import invoke, run_command
+from tests.support.builders import KALARENA, invoke, run_command
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.cli.main import COMMANDS
 from tournaments.cli.tournament import TOURNAMENT_COMMANDS
@@ -106,6 +106,15 @@ def test_an_interrupt_of_the_interpreters_own_doings_shows_no_traceback(error: s
     assert (done.returncode, done.stdout) == (0, "went on\n")
     assert done.stderr.endswith(said)
     assert ("Traceback" in done.stderr) is bool(said)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_working_directory_that_was_deleted(unbuffered: str) -> None:
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    command = ("sh", "-c", script, "sh", KALARENA, "play", "greedy", "greedy")
+    done = run_command(command, Path.cwd(), PYTHONUNBUFFERED=unbuffered)
+    message = "Error: the working directory was deleted: change to another one with cd\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
 
 
 BAD_USAGE = {

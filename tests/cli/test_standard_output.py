@@ -91,13 +91,15 @@ def test_a_full_disk_is_one_message_and_a_reader_that_has_gone_is_none(folder: P
         "games",
         "check first_legal --game kalah(2,1) --sandbox off",
         "gauntlet first_legal --levels 1 --games 2 --game kalah(2,1) --out closed",
+        "verify cup",
+        "tournament show cup 1 --stderr ada",
     ],
 )
 @pytest.mark.slow
-def test_a_closed_standard_output_shows_no_traceback(command: str, tmp_path: Path) -> None:
+def test_a_closed_standard_output_shows_no_traceback(command: str, folder: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", KALARENA, *command.split()],
-        cwd=tmp_path,
+        cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
         timeout=RUN_LIMIT_S,

@@ -13,7 +13,7 @@ from referee.games.catalog import parse_game
 from referee.games.spec import did_you_mean, parse_spec
 from referee.judge.results import CAPABILITIES, Player
 from referee.sandbox.bubblewrap import Sandbox
-from referee.sandbox.runtime_paths import needed_paths
+from referee.sandbox.runtime_paths import home_directory, needed_paths
 from sample_bots.catalog import (
     SAMPLE_BOTS,
     BadOptionError,
@@ -149,7 +149,10 @@ def _directory_bot(
     """Return the bot of a directory: by its manifest, else by its files."""
     manifest = load_manifest(directory)
     if manifest is None:
-        file = _entry_point(directory)
+        try:
+            file = _entry_point(directory)
+        except PermissionError as error:
+            raise BotError(f"{directory} cannot be read: {error.strerror}") from error
         command = _file_command(file)
         how = f"no {MANIFEST_FILE}; {file.name} was found and is run as: {shlex.join(command)}"
         digest = _directory_digest(directory)
@@ -363,9 +366,9 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
 def _is_part(path: Path) -> bool:
     """Return whether a path of a command line can belong to the bot: not a whole home, /tmp, or /proc."""
     inside = any(path.is_relative_to(place) for place in ("/proc", "/sys", "/dev", "/run"))
-    return not inside and not any(
-        Path(place).is_relative_to(path) for place in (Path.home().resolve(), *SHARED)
-    )
+    home = home_directory()
+    shared = SHARED if home is None else (str(home.resolve()), *SHARED)
+    return not inside and not any(Path(place).is_relative_to(path) for place in shared)
 
 
 def _names_in(folder: Path) -> list[str]:

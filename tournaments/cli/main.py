@@ -132,6 +132,9 @@ def entry() -> None:
         )
         sys.exit(Usage.exit_code)
     except OSError as error:
+        if _is_of_working_directory(error):
+            click.echo("Error: the working directory was deleted: change to another one with cd", err=True)
+            sys.exit(Usage.exit_code)
         if not _is_of_output(error):
             raise
         # The output that could not be written is still buffered: discard it.
@@ -152,6 +155,17 @@ def _show_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
     """Ignore a Ctrl-C in a callback of the interpreter, where it has no effect; report all else as usual."""
     if not isinstance(unraisable.exc_value, SystemExit | KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
+
+
+def _is_of_working_directory(error: OSError) -> bool:
+    """Return True if an error is one of ``os.getcwd()``, whose directory is not there any more."""
+    if error.errno != errno.ENOENT or error.filename is not None:
+        return False
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _is_of_output(error: OSError) -> bool:

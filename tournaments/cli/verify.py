@@ -111,8 +111,9 @@ def command(
         click.echo(json_text({**counts, "complaints": complaints, **refusals}))
     else:
         # Scripts compare the output of the plain command with that of versions without heads.
-        for directory, one in verification.heads.items() if expected or sys.stdout.isatty() else ():
-            click.echo(f"head of {directory}: {one.digest} (entry {one.number})")
+        if expected or (sys.stdout is not None and sys.stdout.isatty()):
+            for directory, one in verification.heads.items():
+                click.echo(f"head of {directory}: {one.digest} (entry {one.number})")
         if len(refused) < len(paths):
             click.echo(_conclusion(verification))
     if refused:

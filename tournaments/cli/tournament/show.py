@@ -145,6 +145,6 @@ def _print_stderr(record: GameRecord, bot: str) -> None:
     if bot not in names:
         raise Usage(f"{bot!r} did not play {record.key}{suggestion(bot, names)}")
     text = record.stderr[names.index(bot)]
-    if sys.stdout.isatty():  # no control sequence of a bot reaches a terminal
+    if sys.stdout is not None and sys.stdout.isatty():  # no control sequence of a bot reaches a terminal
         text = "".join(f"{visible(line.expandtabs())}\n" for line in text.splitlines())
     click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
