@@ -49,7 +49,7 @@ def test_a_bot_that_passes() -> None:
     assert any(line.startswith("pass Starts ") for line in lines)
     assert any(line.startswith("skip Swap ") for line in lines)
     assert lines[-2].startswith("PASSED: ")
-    assert lines[-1] == "Next: kalarena gauntlet first_legal"
+    assert lines[-1] == "Next: kalarena gauntlet first_legal --game 'kalah(3,2)'"
     assert max(map(len, lines)) <= 79
 
 
@@ -124,6 +124,8 @@ def test_a_manifest_says_which_games_are_checked(tmp_path: Path) -> None:
     (tmp_path / "bot" / "bot.toml").write_text('command = ["python3", "bot.py"]\ngames = ["bga", "kalah"]\n')
     view = json.loads(check("bot", "--json").stdout)
     assert view["games"] == ["bga", "kalah(6,4)"]
+    game_of = {key: item["game"] for item in view["items"] for key in item["games"]}
+    assert {game_of[game["key"]] for game in view["played"]} == set(view["games"])
     refused = check("bot", "--game", "kalamala")
     assert refused.exit_code == 1
     assert "does not play kalamala" in " ".join(refused.stdout.split())

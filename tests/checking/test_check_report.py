@@ -132,7 +132,23 @@ def test_the_summary_ends_with_the_next_command() -> None:
     passed = replace(REPORT, items=ITEMS[:2])
     assert list(summary_lines(passed, "bot"))[-1] == "Next: kalarena gauntlet bot"
     second = replace(REPORT.played[0], item="plays-second", opponent="random:7")
-    other = replace(REPORT, played=(second,), games=("bga",))
+    other = replace(REPORT, played=(second,), games=("bga",), items=(replace(ITEMS[2], game="bga"),))
     assert list(summary_lines(other, "bot"))[-1] == "Next: kalarena play random:7 bot --game bga -v"
     broken = list(summary_lines(replace(REPORT, host_fault="no memory left"), "bot"))
     assert "no memory left" in broken[-1]
+
+
+def test_the_next_command_has_the_game_and_the_protocol() -> None:
+    passed = replace(REPORT, items=ITEMS[:1], games=("bga", "manchester"), played=())
+    failed = replace(ITEMS[2], game="kalamala")
+    not_found = replace(ITEMS[0], status=Status.FAILED)
+    options = "--game kalamala --protocol kgp"
+    for report, expected in (
+        (passed, "gauntlet bot --game bga --protocol kgp"),
+        (replace(REPORT, items=(ITEMS[0], failed)), f"play bot first_legal {options} -v"),
+        # An item can fail without a lost game.
+        (replace(REPORT, items=(ITEMS[0], failed), played=()), f"play bot first_legal {options} -v"),
+        (replace(REPORT, items=(not_found,)), "play bot first_legal --protocol kgp -v"),
+    ):
+        assert list(summary_lines(report, "bot", "kgp"))[-1] == f"Next: kalarena {expected}"
+    assert list(summary_lines(passed, "bot", "manchester"))[-1] == "Next: kalarena gauntlet bot --game bga"

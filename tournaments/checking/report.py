@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+from referee.adapters.command import DEFAULT_PROTOCOL
 from referee.games.catalog import DEFAULT_GAME
 from referee.judge.verdict_text import visible
 
@@ -194,8 +195,11 @@ def item_lines(
             yield f"{' ' * (len(mark) + 3)}  {visible(line)}"
 
 
-def summary_lines(report: Report, bot: str) -> Iterator[str]:
-    """Yield the end of a report: the counts, and the next command to try; ``bot`` as the user wrote it."""
+def summary_lines(report: Report, bot: str, protocol: str = DEFAULT_PROTOCOL) -> Iterator[str]:
+    """Yield the end of a report: the counts, and the next command to try.
+
+    ``bot`` is as the user wrote it, and ``protocol`` the value of ``--protocol``.
+    """
     counts = [(report.count(status), status.value) for status in Status if report.count(status)]
     summary = ", ".join(f"{number} {word}" for number, word in counts)
     verdict = "FAILED" if report.failures else "NOT CHECKED" if report.host_fault else "PASSED"
@@ -210,9 +214,9 @@ def summary_lines(report: Report, bot: str) -> Iterator[str]:
             f"NOT CHECKED TO THE END, which is not the bot's fault: {report.host_fault}", "", "  "
         )
     elif report.passed:
-        yield f"Next: kalarena gauntlet {shlex.quote(bot)}"
+        yield f"Next: kalarena gauntlet {shlex.quote(bot)}{_options(report.games[0], protocol)}"
     elif report.command:
-        yield f"Next: {next_command(report, bot)}"
+        yield f"Next: {next_command(report, bot, protocol)}"
 
 
 def shown_settings(report: Report) -> dict[str, str]:
@@ -226,16 +230,24 @@ def shown_settings(report: Report) -> dict[str, str]:
     return report.runtime_settings
 
 
-def next_command(report: Report, bot: str) -> str:
-    """Return the command that shows the first failed game again, line by line."""
+def next_command(report: Report, bot: str, protocol: str = DEFAULT_PROTOCOL) -> str:
+    """Return the command that shows the first failed game again, line by line; see ``summary_lines``."""
     faults = [game for game in report.played if game.fault]
     lost = next((game for game in faults if game.opponent), faults[0] if faults else None)
     opponent = lost.opponent if lost is not None and lost.opponent else "first_legal"
     players = [shlex.quote(bot), opponent]
     if lost is not None and lost.item == "plays-second":
         players.reverse()
-    game = "" if report.games[0] == DEFAULT_GAME else f" --game {shlex.quote(report.games[0])}"
-    return f"kalarena play {' '.join(players)}{game} -v"
+    # The items of reports of older versions name no games: the first game of the report is taken then.
+    items = [item for item in report.items if lost.key in item.games] if lost is not None else report.failures
+    game = next((item.game for item in items if item.game), report.games[0])
+    return f"kalarena play {' '.join(players)}{_options(game, protocol)} -v"
+
+
+def _options(game: str, protocol: str) -> str:
+    """Return the options of a command for a game and a protocol, each after a space, without the defaults."""
+    of_game = "" if game == DEFAULT_GAME else f" --game {shlex.quote(game)}"
+    return of_game if protocol == DEFAULT_PROTOCOL else f"{of_game} --protocol {protocol}"
 
 
 def _capital(text: str) -> str:

@@ -153,7 +153,7 @@ def command(
     if as_json:
         click.echo(json_text(report.to_json()))
     else:
-        output.end(report)
+        output.end(report, protocol)
     for message in unwritten:
         click.echo(f"Error: {visible(message)}", err=True)
     if report.host_fault or unwritten:
@@ -249,10 +249,10 @@ class _CheckOutput:
         except OSError as error:
             self.unwritten.append(f"{path}: the record could not be written: {error.strerror}")
 
-    def end(self, report: Report) -> None:
+    def end(self, report: Report, protocol: str) -> None:
         """Show the summary."""
         self._clear()
-        _echo(summary_lines(report, self._bot))
+        _echo(summary_lines(report, self._bot, protocol))
         if self._keep is not None and report.played and not self.unwritten:
             click.echo(f"Records: {visible(str(self._keep))}, one for each game")
 
