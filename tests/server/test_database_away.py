@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 import trio
-from sqlalchemy import URL
+from sqlalchemy import URL, text
 
 from tests.server.harness import Harness, first_games, open_harness, running, spec
 from tests.server.harness import until as becomes
@@ -293,9 +293,10 @@ async def test_a_damaged_database_stops_its_tournament(tmp_path: Path) -> None:
         with harness.store("cup") as store:
             (key, *_) = store.played()
         folder = tmp_path / "competitions" / "cup"
-        with tampering(folder / "results.db") as connection:
-            connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = ?", (key,))
+        with tampering(harness.context.database.competition("cup")) as connection:
+            damage = text("UPDATE game SET record = :record WHERE key = :key")
+            connection.execute(damage, {"record": b"\0", "key": key})
         (folder / game_files.GAMES / key).rename(tmp_path / "removed")
         await tournaments.resume(cup.id)
         found = await harness.until_state(cup.id, FAILED)
-        assert f"results.db: game {key}: " in found.message
+        assert f": game {key}: " in found.message
