@@ -24,7 +24,7 @@ NEARLY_ALL = 0.9
 LONGEST_SEARCHED = 1000
 """Characters of a line in which patterns are searched for."""
 SEARCHED_END = 400
-"""How many of these are taken from the end of the line, where the location in the program is."""
+"""Characters of these that are taken from the end of the line.  It has the location in the program."""
 
 
 class Hint(NamedTuple):

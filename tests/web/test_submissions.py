@@ -188,7 +188,7 @@ async def test_few_uploads_of_an_account_are_received_at_a_time(played: Played) 
         assert (await send_bot(browser)).status_code == 303
 
 
-async def test_a_script_is_told_that_its_session_has_ended(played: Played) -> None:
+async def test_a_script_gets_the_reason_when_its_session_has_ended(played: Played) -> None:
     async with played.world.browser() as browser:
         answer = await browser.post("/my/upload", headers=BROWSER | JSON)
         assert (answer.status_code, answer.json()) == (401, {"error": "Sign in to see this page."})

@@ -224,11 +224,10 @@ async def _rows(request: Request, now: NowPlaying) -> dict[str, Any]:
     for game in now.games[:MOST_SHOWN]:
         slug = game.competition
         if slug not in shown:
-            competition = await _shown(request, slug)
-            names = None if competition is None else await names_for(request, competition)
-            shown[slug] = (
-                None if competition is None or names is None else (names, names.sentence(competition.title))
-            )
+            shown[slug] = None
+            if (competition := await _shown(request, slug)) is not None:
+                names = await names_for(request, competition)
+                shown[slug] = names, names.sentence(competition.title)
         if (of_competition := shown[slug]) is not None:
             games.append(_row(game, *of_competition))
     return {"games": games, "more": max(0, len(now.games) - MOST_SHOWN)}
