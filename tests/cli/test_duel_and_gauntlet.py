@@ -92,6 +92,15 @@ def test_bad_input(arguments: str, complaint: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("arguments", ["duel greedy version2", "gauntlet version2 --levels 1"])
+def test_a_bot_whose_files_change_meanwhile_is_named(arguments: str) -> None:
+    bot("version2", "open('learned.txt', 'a').write('x')\n" + SORRY)
+    result = invoke(*arguments.split(), "--games", "2", "--quiet", *QUICK)
+    assert result.exit_code == 0
+    assert "the files of version2 changed during the run" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "kept_in", "head", "games"),

@@ -424,6 +424,23 @@ def test_on_a_dumb_terminal_there_are_plain_lines(tmp_path: Path) -> None:
 # The end of the output
 
 
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("open('bad.py', 'a').write(' ')", ["the files of bad changed during the run"]),
+        ("open('cup.toml', 'w').write('edited')", []),  # there is nothing to compare with
+    ],
+)
+def test_a_bot_whose_files_change_meanwhile_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, expected: list[str]
+) -> None:
+    monkeypatch.chdir(folder_with(tmp_path, third="bad.py"))
+    Path("bad.py").write_text(program)
+    result = invoke("tournament", "run", "cup.toml", "--out", "out", "--quiet")
+    assert result.exit_code == 0
+    assert [line.partition(" (")[0] for line in result.stderr.splitlines()] == expected
+
+
 def ending(tmp_path: Path, unplayed: int = 0) -> Outcome[TournamentResults]:
     summary = TournamentResults("Cup", "kalah(6,4)", "2 s per move", ["one", "two"], "points")
     report = RunReport(100, 3, 4, {f"g{number}": "no sandbox" for number in range(unplayed)})

@@ -140,7 +140,8 @@ def command(
     if settings.shown:
         for note in notes:
             click.echo(f"{tournament.name}: {note}", err=True)
-    outcome = measure(settings, tournament, settings.directory("duel", one.name, other.name), DuelResults)
+    path = settings.directory("duel", one.name, other.name)
+    outcome = measure(settings, tournament, path, DuelResults, {one.name: new, other.name: old})
     click.echo(
         json_text(_json(outcome, tournament, notes))
         if settings.as_json

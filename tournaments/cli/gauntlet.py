@@ -118,7 +118,7 @@ def command(
     note = "" if book.texts else without_openings([player])
     if note and settings.shown:
         click.echo(f"{tournament.name}: {note}", err=True)
-    outcome = measure(settings, tournament, path, GauntletResults)
+    outcome = measure(settings, tournament, path, GauntletResults, {player.name: bot})
     if settings.as_json:
         click.echo(json_text(_json(outcome, tournament, note)))
     else:

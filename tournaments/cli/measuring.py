@@ -154,6 +154,10 @@ class Settings:
             raise Usage(str(error)) from error
         return player if NAME.fullmatch(player.name) else replace(player, name=_as_name(player.name))
 
+    def digest(self, text: str) -> str:
+        """Return the digest of the files, as they are now, of the bot that a text names.  Raises BotError."""
+        return resolve_bot(text, Path.cwd(), protocol=self.protocol).digest
+
     def openings(self, players: Sequence[Player], wanted: int) -> OpeningBook:
         """Return the openings; none if one of the players cannot take any.  Raises Usage."""
         unable = [player.name for player in players if "openings" not in player.capabilities]
@@ -251,8 +255,10 @@ def without_openings(players: Sequence[Player]) -> str:
     )
 
 
-def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[Results]) -> Outcome[Results]:
-    """Play the games.  Raises Usage, Fault."""
+def measure(
+    settings: Settings, tournament: Tournament, path: Path, kind: type[Results], bots: Mapping[str, str]
+) -> Outcome[Results]:
+    """Play the games.  ``bots``: name -> text, of the bots that the user named.  Raises Usage, Fault."""
     if settings.shown and settings.out is None:
         click.echo(f"{tournament.name}: the games go to {path}", err=True)
     return run_in(
@@ -262,6 +268,7 @@ def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[R
         base=Path.cwd(),
         shown=settings.shown,
         kind=kind,
+        digests=lambda: {name: settings.digest(text) for name, text in bots.items()},
     )
 
 

@@ -34,6 +34,8 @@ class Outcome(Generic[Results]):
     directory: TournamentDirectory
     interrupted: bool = False
     """True if a signal stopped it."""
+    changed: Sequence[str] = ()
+    """Names of bots whose files changed during the run."""
 
     def text(self, *, quiet: bool) -> str:
         """Return the table, the location of the files and, unless ``quiet``, the next commands."""
@@ -55,7 +57,16 @@ class Outcome(Generic[Results]):
             yield f"{shlex.join([program(), 'verify', directory])}  # judges all games again, {what} too"
 
     def problem_lines(self) -> Iterator[str]:
-        """Yield a line for each game that could not be played or cleaned up, if they are not too many."""
+        """Yield a line for each changed bot, and for each game that could not be played or cleaned up.
+
+        Of many games only the first have lines.
+        """
+        for name in self.changed:
+            yield (
+                f"the files of {visible(name)} changed during the run (were they edited, or does the bot "
+                "write into its own folder?): some games may be of the changed bot; play all again with "
+                "another --out"
+            )
         warned = list(self.report.warnings.items())
         for key, warnings in warned[:PROBLEM_LINES]:
             yield f"game {key} has its result, but {visible('; '.join(warnings))}"
