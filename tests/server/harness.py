@@ -62,7 +62,6 @@ ANY_VERSION = Version(
     id=1, team_id=1, number=1, content="", files=1, size=1, submitted_at=NOW, submitted_by=1, origin="page",
     state=VersionState.QUEUED, attempts=0, decided_at=None, digest=None, failures=0, withdrawn=False,
 )  # fmt: skip
-UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 
 
 async def until(condition: Callable[[], Any], within_s: float = LIMIT_S) -> None:
@@ -153,7 +152,7 @@ class ServiceHarness:
 
     async def decided(self, version_id: int) -> Version:
         """Return a version after its check."""
-        await until(lambda: self.version(version_id).state not in UNDECIDED)
+        await until(lambda: self.version(version_id).state.is_decided)
         return self.version(version_id)
 
 

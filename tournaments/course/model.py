@@ -68,6 +68,11 @@ class VersionState(StrEnum):
     STUCK = "stuck"
     """Could not be checked several times because of the host, not of the bot."""
 
+    @property
+    def is_decided(self) -> bool:
+        """True if the check is over."""
+        return self not in (VersionState.QUEUED, VersionState.CHECKING)
+
 
 @dataclass(frozen=True, slots=True)
 class Version:

@@ -14,7 +14,6 @@ from tournaments.course.transactions import Transactions
 from tournaments.course.upload_limits import Storage, may_upload
 from tournaments.database.base import storable
 
-UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 VERSIONS_WITH_GAMES = 10
 """Number of a team's newest versions whose checks' games are kept."""
 
@@ -103,7 +102,7 @@ class Versions:
 
     def unfinished(self) -> list[Version]:
         """Return the versions that wait for a check or whose check was interrupted, oldest first."""
-        states = [state.value for state in UNDECIDED]
+        states = [state.value for state in VersionState if not state.is_decided]
         return self._listed(select(version).where(version.c.state.in_(states)).order_by(version.c.id))
 
     def begin_check(self, version_id: int) -> Version:
@@ -113,7 +112,7 @@ class Versions:
         """
         with self._transactions.writing() as connection:
             found = _existing(connection, version_id)
-            if found.state not in UNDECIDED:
+            if found.state.is_decided:
                 raise CourseError(f"version {found.number} is {found.state.value} already: requeue it first")
             values = {"state": VersionState.CHECKING.value, "attempts": found.attempts + 1}
             return _change(connection, version_id, **values)
@@ -125,7 +124,7 @@ class Versions:
         """
         with self._transactions.writing() as connection:
             found = _existing(connection, version_id)
-            attempts = found.attempts if found.state in UNDECIDED else 0
+            attempts = 0 if found.state.is_decided else found.attempts
             values = {"attempts": attempts, "decided_at": None, "digest": None, "failures": 0}
             _forget_check(connection, version_id)
             return _change(connection, version_id, state=VersionState.QUEUED.value, **values)
@@ -145,7 +144,7 @@ class Versions:
         ``digest`` is that of the bot that plays, for a version that qualified; else None.  ``games`` are
         those of the check, in their order.  Raises CourseError if no check is in progress.
         """
-        if state in UNDECIDED or (digest is None) is (state is VersionState.QUALIFIED):
+        if not state.is_decided or (digest is None) is (state is VersionState.QUALIFIED):
             raise ValueError(f"{state} with the digest {digest} is no decision")
         report = None if result.report is None else json.dumps(result.report)
         with self._transactions.writing() as connection:

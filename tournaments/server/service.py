@@ -20,7 +20,7 @@ from referee.sandbox.host_resources import default_memory_here, usable_cores
 from tournaments.bots.storage import ContentStore, content_digest
 from tournaments.bots.upload.limits import Upload
 from tournaments.course.course import Course
-from tournaments.course.model import Account, CourseError, Version, VersionState
+from tournaments.course.model import Account, CourseError, Version
 from tournaments.course.settings import day_of
 from tournaments.course.upload_limits import may_upload
 from tournaments.database.location import Database
@@ -51,7 +51,6 @@ SUBMISSIONS, BOTS, SCRATCH, CLUSTER = "submissions", "bots", "scratch", "cluster
 
 They hold uploads, built bots, the engine's named pipes, and a cluster's credentials and logs.
 """
-UNCHECKED = (VersionState.QUEUED, VersionState.CHECKING)
 CLOSE_LIMIT_S = 5.0
 """Seconds for closing connections, which takes milliseconds."""
 
@@ -125,7 +124,7 @@ class Service:
         upload at that time; ContentError, StoreError if the upload could not be stored.
         """
         version, is_new = await trio.to_thread.run_sync(self._keep, upload, team_id, account_id, origin, at)
-        if version.state in UNCHECKED:
+        if not version.state.is_decided:
             self._qualifying.queued(version.id)
         return version, is_new
 
@@ -181,7 +180,7 @@ class Service:
         version = await trio.to_thread.run_sync(versions.get, version_id)
         if version is None:
             raise CourseError(f"there is no version with the id {version_id}")
-        if version.state in UNCHECKED:
+        if not version.state.is_decided:
             return self._qualifying.log(version_id)
         checked = await trio.to_thread.run_sync(versions.checked, version_id)
         return CheckLog.of(checked.log if checked is not None else "")

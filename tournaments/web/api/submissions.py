@@ -25,7 +25,6 @@ from tournaments.web.http.uploads import (
     unpack_upload,
     upload_limits,
 )
-from tournaments.web.pages.versions import UNDECIDED
 
 ORIGIN = "api"
 LINES = 500
@@ -110,7 +109,7 @@ def _view(version: Version, current: Version | None) -> VersionView:
     """Return the model of a version; ``current`` is the version of its team that plays."""
     return VersionView.of(
         version,
-        is_over=version.state not in UNDECIDED,
+        is_over=version.state.is_decided,
         current=current is not None and current.id == version.id,
         page=f"/my/versions/{version.id}",
     )

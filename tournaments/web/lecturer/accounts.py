@@ -1,7 +1,5 @@
 """Page for admins: the accounts of lecturers and admins."""
 
-from collections.abc import Callable
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -10,7 +8,7 @@ from tournaments.course.model import Account, CourseError, Role
 from tournaments.web.http.errors import BadInput, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, act, signed_in_user, site_of
+from tournaments.web.http.request_context import act, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import NewLink, make_link, replace_link, show_links
 from tournaments.web.lecturer.people import set_disabled, state_of
@@ -73,7 +71,7 @@ async def role(request: Request) -> Response:
     wanted = _role(text_of(form, "role"))
     await act(
         request,
-        lambda _act: _guarded(site, account, lambda: site.course.accounts.set_role(account.id, wanted)),
+        lambda _act: site.course.accounts.set_role(account.id, wanted),
         "account.role",
         account.login,
         role=wanted.value,
@@ -83,15 +81,11 @@ async def role(request: Request) -> Response:
 
 async def disable(request: Request) -> Response:
     """Disable an account, or enable it again."""
-    site, account = site_of(request), await _account_in_path(request)
+    account = await _account_in_path(request)
     disabled = text_of(await request.form(), "disabled") == "yes"
     if disabled and account.id == signed_in_user(request).id:
         raise BadInput("You cannot disable your own account: another admin can.")
-
-    def change() -> None:
-        _guarded(site, account, lambda: site.course.accounts.set_disabled(account.id, disabled))
-
-    return await set_disabled(request, account, disabled, HERE, change)
+    return await set_disabled(request, account, disabled, HERE)
 
 
 def _role(text: str) -> Role:
@@ -106,21 +100,6 @@ async def _account_in_path(request: Request) -> Account:
     if account is None or not account.role.teaches:
         raise NotFound("There is no such lecturer.")
     return account
-
-
-def _guarded(site: Site, account: Account, change: Callable[[], object]) -> None:
-    """Change an account within an act, unless that leaves the course without an admin.
-
-    Raises:
-        BadInput: The account is the last admin that is enabled.
-
-    """
-    change()
-    admins = [
-        other for other in site.course.accounts.all() if other.role is Role.ADMIN and not other.disabled
-    ]
-    if not admins:
-        raise BadInput(f"{account.login} is the last admin: make another one first.")
 
 
 ROUTES = (

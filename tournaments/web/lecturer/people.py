@@ -1,6 +1,5 @@
 """Pages of the roster: students, their teams, and their links for choosing a password."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -196,23 +195,16 @@ async def link(request: Request) -> Response:
 
 async def disable(request: Request) -> Response:
     """Disable a student's account, or enable it again."""
-    site, account = site_of(request), await _account_in_path(request)
+    account = await _account_in_path(request)
     disabled = text_of(await request.form(), "disabled") == "yes"
-    return await set_disabled(
-        request,
-        account,
-        disabled,
-        f"/teach/roster/{account.id}",
-        lambda: site.course.accounts.set_disabled(account.id, disabled),
-    )
+    return await set_disabled(request, account, disabled, f"/teach/roster/{account.id}")
 
 
-async def set_disabled(
-    request: Request, account: Account, disabled: bool, path: str, work: Callable[[], object]
-) -> Response:
-    """Disable or enable an account with ``work``, and redirect to a page that shows it."""
+async def set_disabled(request: Request, account: Account, disabled: bool, path: str) -> Response:
+    """Disable or enable an account, and redirect to a page that shows it."""
+    accounts = site_of(request).course.accounts
     action = "account.disable" if disabled else "account.enable"
-    await act(request, lambda _act: work(), action, account.login)
+    await act(request, lambda _act: accounts.set_disabled(account.id, disabled), action, account.login)
     done = "cannot sign in any more" if disabled else "can sign in again"
     return see_other(request, path, f"{account.login} {done}.")
 

@@ -9,7 +9,6 @@ from tournaments.course.model import Version, VersionState
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.pages.versions import UNDECIDED
 from tournaments.web.views.lists import Column, ListQuery, listed, natural_key
 
 HERE = "/teach/submissions"
@@ -29,7 +28,7 @@ class Line:
     @property
     def is_decided(self) -> bool:
         """True if the check has ended, so that it can be repeated."""
-        return self.version.state not in UNDECIDED
+        return self.version.state.is_decided
 
 
 COLUMNS: dict[str, Column[Line]] = {

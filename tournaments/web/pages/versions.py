@@ -23,7 +23,6 @@ from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
 from tournaments.web.pages.starter_kits import zip_archive
 
-UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 BY_URGENCY = (Status.FAILED, Status.WARNING, Status.PASSED, Status.SKIPPED)
 CHECKING = "The check is running; its log is below."
 UNITS = {"ms": "ms", "mb": "MB", "s": "s", "bytes": "bytes", "kb": "kB"}
@@ -96,7 +95,7 @@ def page_values(records: VersionRecords, user: Account) -> dict[str, Any]:
         "size": f"{version.files} file{'' if version.files == 1 else 's'}, {size_text(version.size)}",
         "is_own": user.team_id == version.team_id,
         "plays": records.current is not None and records.current.id == version.id,
-        "is_undecided": version.state in UNDECIDED,
+        "is_undecided": not version.state.is_decided,
         "verdict": _verdict(version, records.current),
         "checking": CHECKING,
         "report": report,
@@ -262,7 +261,7 @@ def may_withdraw(settings: Settings, user: Account, now: datetime) -> str:
 async def recheck(request: Request) -> Response:
     """Check a version again; it does not play until it has qualified."""
     site, user, records = await requested_version(request)
-    if records.version.state in UNDECIDED:
+    if not records.version.state.is_decided:
         raise CourseError("It is about to be checked already.")
     await site.service.recheck(records.version.id, user)
     return see_other(request, f"/my/versions/{records.version.id}", "It is checked again.")
