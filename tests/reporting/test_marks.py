@@ -16,7 +16,7 @@ from tests.support.builders import make_summary
 from tournaments.analysis.standing import Estimate, Standing
 from tournaments.analysis.standings import Tally
 from tournaments.reporting.marks.marking import ROUNDINGS, BotMark, Scheme, final_mark, marks_of, rounded
-from tournaments.reporting.marks.numbers import decimal, shown_rating, to_step
+from tournaments.reporting.marks.numbers import decimal, exact, share_of, shown_rating, to_step
 from tournaments.reporting.marks.people import People, Student
 from tournaments.reporting.marks.rules import AnyRule, MarkRule, RankBand, RuleMark
 from tournaments.reporting.marks.sheet import ADJUSTMENT, FIXED_COLUMNS, Sheet, sheet_of
@@ -96,6 +96,25 @@ LEVELS = [{"at_least": 100, "marks": 10}, {"at_least": -10, "marks": 4}]
             "bob",
             "1 of 3 points (0.333): 3.33 of 10 on the line from 0 to 1",
         ),
+        # Shares are shown with enough decimals to compare them with each limit.
+        (
+            rule("points", bands=[{"at_least": 0.667, "marks": 10}, {"at_least": 0.5, "marks": 1}]),
+            (1, 0, 0),
+            "ann",
+            "2 of 3 points (0.6667): at least 0.5",
+        ),
+        (
+            rule("points", marks=100, to=0.667),
+            (99.95, 49.98, 37.48),
+            "ann",
+            "2 of 3 points (0.6667): 99.95 of 100 on the line from 0 to 0.667",
+        ),
+        (
+            rule("points", marks=100, to=0.6666),
+            (100, 50.01, 37.5),
+            "ann",
+            "2 of 3 points (0.667): 100 of 100 on the line from 0 to 0.6666",
+        ),
         # Ratings are rounded to whole Elo, as in the table.
         (rule("rating", bands=LEVELS), (10, 4, 0), "cid", "no rating"),
         (
@@ -124,6 +143,13 @@ def test_rules(made: AnyRule, expected: tuple[float, ...], bot: str, why: str) -
     found = marks(table(ratings=RATINGS), made)
     assert tuple(float(mark.given[0].marks) for mark in found.values()) == expected
     assert found[bot].given[0].why == why
+
+
+def test_a_check_that_is_missed_by_less_than_three_decimals() -> None:
+    beats = rule("checks", checks=[{"name": "beats", "beats": "ref", "at_least": 0.667, "marks": 3}])
+    games = [make_summary("ann", "ref", winner) for winner in (0, 0, 1)]
+    found = marks(table(games), beats)["ann"].given[0]
+    assert (found.marks, found.why) == (0, "beats: failed, 2 of 3 points (0.6667) against ref (0)")
 
 
 @pytest.mark.parametrize(
@@ -313,6 +339,19 @@ def test_a_better_value_never_gives_fewer_marks(
         if mark.line is not None and mark.line.games and (at := value(mark)) is not None
     ]
     assert [given for _, given in sorted(found)] == sorted(given for _, given in found)
+
+
+@given(
+    halves=st.integers(0, 4000),
+    games=st.integers(1, 2000),
+    limit=st.decimals(0, 1, places=4).map(float) | st.floats(0, 1),
+)
+def test_a_share_is_shown_on_its_side_of_a_limit(halves: int, games: int, limit: float) -> None:
+    halves = min(halves, 2 * games)
+    share, words = share_of(halves / 2, games, [exact(limit)])
+    shown = Fraction(words.partition("(")[2].removesuffix(")"))
+    assert share == Fraction(halves, 2 * games)
+    assert (shown < exact(limit), shown > exact(limit)) == (share < exact(limit), share > exact(limit))
 
 
 @given(

@@ -3,6 +3,7 @@
 No mark depends on floating-point rounding.
 """
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
@@ -40,10 +41,27 @@ def shown_ms(value: float) -> Fraction:
     return Fraction(f"{value:.1f}")
 
 
-def share_of(points: float, possible: float) -> tuple[Fraction, str]:
-    """Return a share of points, and the share in words."""
+def share_of(points: float, possible: float, limits: Sequence[Fraction]) -> tuple[Fraction, str]:
+    """Return a share of points, and the share in words.
+
+    The words show three decimals, or as many as needed to compare the share with each of ``limits``.
+    """
     share = exact(points) / exact(possible)
-    return share, f"{points:g} of {possible:g} points ({decimal(share)})"
+    sides = [_side(share, limit) for limit in limits]
+    places = 3
+    while [_side(to_step(share, Fraction(1, 10**places)), limit) for limit in limits] != sides:
+        places += 1
+    return share, f"{points:g} of {possible:g} points ({decimal(share, places)})"
+
+
+def _side(value: Fraction, limit: Fraction) -> int:
+    """Return -1, 0 or 1 for a value below, at or above the limit."""
+    return (value > limit) - (value < limit)
+
+
+def limit_text(value: float) -> str:
+    """Return a limit with all digits that ``exact`` uses."""
+    return str(value).removesuffix(".0")
 
 
 MOST_MARKS = 10_000

@@ -22,6 +22,7 @@ from tournaments.reporting.marks.numbers import (
     Number,
     decimal,
     exact,
+    limit_text,
     share_of,
     shown_ms,
     shown_rating,
@@ -64,7 +65,7 @@ class LevelBand(MarksModel):
     marks: Marks
 
     def __str__(self) -> str:
-        return "everybody else" if self.at_least is None else f"at least {self.at_least:g}"
+        return "everybody else" if self.at_least is None else f"at least {limit_text(self.at_least)}"
 
 
 def order_problems(bands: Sequence[RankBand] | Sequence[LevelBand]) -> list[str]:
@@ -130,8 +131,9 @@ class Check(MarksModel):
         versus = line.versus.get(name)
         if versus is None or not versus.games:
             return False, f"{NO_GAMES} against {name}"
-        share, what = share_of(versus.points, versus.games)
-        enough = share > Fraction(1, 2) if self.at_least is None else share >= exact(self.at_least)
+        limit = Fraction(1, 2) if self.at_least is None else exact(self.at_least)
+        share, what = share_of(versus.points, versus.games, [limit])
+        enough = share > limit if self.at_least is None else share >= limit
         return enough, f"{what} against {name}"
 
 
@@ -265,6 +267,13 @@ class _Scaled(_Rule):
                 raise ValueError("; ".join(problems))
         return self
 
+    @property
+    def limits(self) -> list[Fraction]:
+        """Values at which the marks change, or a straight line ends."""
+        if self.bands is None:
+            return [exact(end) for end in self._ends()]
+        return [exact(band.at_least) for band in self.bands if band.at_least is not None]
+
     def _ends(self) -> tuple[float, float]:
         return (0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high)
 
@@ -279,17 +288,12 @@ class _Scaled(_Rule):
         assert self.marks is not None  # without bands
         share = min(Fraction(1), max(Fraction(), (value - low) / (high - low)))
         given = to_step(share * exact(self.marks), HUNDREDTH)
-        return RuleMark(
-            given, f"{what}: {decimal(given)} of {self.marks:g} on the line from {_span(low, high)}"
-        )
+        span = " to ".join(map(limit_text, self._ends()))
+        return RuleMark(given, f"{what}: {decimal(given)} of {self.marks:g} on the line from {span}")
 
 
 def _field(key: str) -> str:
     return {"from": "low", "to": "high"}.get(key, key)
-
-
-def _span(low: Fraction, high: Fraction) -> str:
-    return f"{decimal(low)} to {decimal(high)}"
 
 
 class _ShareRule(_Scaled):
@@ -323,7 +327,7 @@ class ScoreRule(_ShareRule):
         against = f"against {', '.join(self.opponents)}"
         if not games:
             return RuleMark(Fraction(), f"{NO_GAMES} {against}")
-        share, what = share_of(sum(versus.points for versus in met), games)
+        share, what = share_of(sum(versus.points for versus in met), games, self.limits)
         return self._level(share, f"{what} {against}")
 
 
@@ -335,7 +339,7 @@ class PointsRule(_ShareRule):
     def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks by points; points without a game (byes) count as made and as possible."""
         line = facts.line
-        share, what = share_of(line.points, line.games + line.bye_points)
+        share, what = share_of(line.points, line.games + line.bye_points, self.limits)
         return self._level(share, what)
 
 
