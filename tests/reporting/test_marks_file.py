@@ -14,6 +14,7 @@ ROOT = REPOSITORY_ROOT
 BOTS = ["alpha", "beta", "minimax:2"]
 OPEN_QUOTE = "the cell that begins with a quote here does not end with one"
 RULE = '[[rule]]\nname = "All"\nkind = "points"\nmarks = 10\n'
+PENALTY = '[[penalty]]\nbot = "beta"\nmarks = 1\nreason = "late"\n'
 PEOPLE = 'references = ["minimax:2"]\n[students]\nalpha = ["Ann", "Bob"]\nbeta = "Cid"\n'
 
 
@@ -56,6 +57,24 @@ def test_groups_and_references(tmp_path: Path) -> None:
     assert found.people is not None
     assert found.people.groups == {"alpha": [Student("Ann"), Student("Bob")], "beta": [Student("Cid")]}
     assert found.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "titles"),
+    [
+        ("Mark", "", "'mark (why)'"),
+        ("adjustment", PENALTY, "'adjustment (marks)' and 'adjustment (why)'"),
+        ("adjustment", "", ""),
+        ("name", PENALTY, ""),
+        ("sum", PENALTY, ""),
+    ],
+)
+def test_a_rule_that_is_named_like_a_column_of_the_sheet(
+    tmp_path: Path, name: str, more: str, titles: str
+) -> None:
+    found = plan(tmp_path, RULE.replace("All", name) + more)
+    told = f"rule {name!r}: the sheet's own columns include {titles}: give the rule another name"
+    assert found.remarks == ([told] if titles else [])
 
 
 def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:

@@ -10,7 +10,14 @@ from tournaments.reporting.marks.marking import marks_of
 from tournaments.reporting.marks.marks_file import MarksError, MarksFile
 from tournaments.reporting.marks.people import People, Student
 from tournaments.reporting.marks.rules import RankRule, RatingRule
-from tournaments.reporting.marks.sheet import Sheet, file_digest, results_digest, sheet_of
+from tournaments.reporting.marks.sheet import (
+    ADJUSTMENT,
+    FIXED_COLUMNS,
+    Sheet,
+    file_digest,
+    results_digest,
+    sheet_of,
+)
 from tournaments.reporting.tables import json_text
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import XLSX, workbook
@@ -80,7 +87,22 @@ def plan_marks(
         if isinstance(rule, RankRule)
         for band in rule.unused(len(marked))
     ]
+    remarks += _taken_titles(file)
     return MarkPlan(file, people, marked, absent, left, remarks)
+
+
+def _taken_titles(file: MarksFile) -> Iterator[str]:
+    """Yield a remark on each rule that is named like a column of the sheet.
+
+    This is no error: files with such names are in use, and under another name for a rule each row differs
+    from that of an earlier sheet.
+    """
+    own = [title for title in FIXED_COLUMNS if file.adjustments or title not in ADJUSTMENT]
+    for rule in file.rule:
+        titles = [title.lower() for title in rule.titles]
+        taken = " and ".join(repr(title) for title in own if title in titles)
+        if taken:
+            yield f"rule {rule.name!r}: the sheet's own columns include {taken}: give the rule another name"
 
 
 def _unfit_opponents(file: MarksFile, bots: Sequence[str], marked: Sequence[str]) -> Iterator[str]:

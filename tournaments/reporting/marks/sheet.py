@@ -24,7 +24,7 @@ FIXED_COLUMNS = (
     *("student", "group", "id", "bot", *NUMBERS, "sum", "mark", "mark (why)", "mark_before"),
     *ADJUSTMENT,
 )
-"""Titles that no rule and no column of the students' file may have."""
+"""Titles that no column of the students' file may have, and no column of a rule should have."""
 
 
 @dataclass(frozen=True)
