@@ -335,6 +335,7 @@ def bot(name: str, version: int | None) -> Competitor:
 
 
 ONE_V1, ONE_V2, TWO_V1 = bot("One v1", 11), bot("One v2", 12), bot("Two v1", 21)
+BOTS = ["One v1", "One v2", "Two v1", "ladder:3"]
 ACCOUNTS = [
     account(2, 1),
     account(1, 1),
@@ -347,14 +348,14 @@ ACCOUNTS = [
 
 
 def test_the_students_of_a_mark_sheet() -> None:
-    found = marked_people([ONE_V1, bot("ladder:3", None), TWO_V1], TEAM_OF_VERSION, ACCOUNTS)
+    found = marked_people([ONE_V1, bot("ladder:3", None), TWO_V1], TEAM_OF_VERSION, ACCOUNTS, BOTS)
     students = [Student(f"student-{number}", f"s{number}") for number in range(1, 6)]
     assert found.people.groups == {"One v1": students[:2], "Two v1": students[2:3]}
     assert found.people.no_bot == students[3:]
     assert found.people.with_ids
     assert found.references == ("ladder:3",)
     assert found.remarks == ("disabled accounts get no row: s7",)
-    only_disabled = marked_people([TWO_V1], TEAM_OF_VERSION, ACCOUNTS[-1:])
+    only_disabled = marked_people([TWO_V1], TEAM_OF_VERSION, ACCOUNTS[-1:], BOTS)
     assert (only_disabled.people.groups, only_disabled.people.no_bot) == ({}, [])
 
 
@@ -366,8 +367,25 @@ def test_a_team_is_marked_by_its_newest_bot_that_has_not_withdrawn(
     withdrawn: tuple[str, ...], marked: str, references: tuple[str, ...]
 ) -> None:
     for bots in ([ONE_V1, ONE_V2], [ONE_V2, ONE_V1]):
-        found = marked_people(bots, TEAM_OF_VERSION, ACCOUNTS[:-1], withdrawn)
+        found = marked_people(bots, TEAM_OF_VERSION, ACCOUNTS[:-1], BOTS, withdrawn)
         assert (list(found.people.groups), found.references) == ([marked], references)
         assert found.remarks == tuple(
             f"{name!r} gets no mark: {marked!r} of the same team does" for name in references
         )
+
+
+@pytest.mark.parametrize(
+    ("withdrawn", "bots", "marked"),
+    [((), ["One v1"], "One v1"), (("One v1",), ["One v1"], "One v1"), ((), [], "One v2")],
+)
+def test_a_team_is_marked_by_a_bot_in_the_results_if_it_has_one(
+    withdrawn: tuple[str, ...], bots: list[str], marked: str
+) -> None:
+    found = marked_people([ONE_V1, ONE_V2], TEAM_OF_VERSION, ACCOUNTS[:-1], bots, withdrawn)
+    assert (list(found.people.groups), found.references) == ([marked], ())
+    assert found.remarks == tuple(
+        f"{name!r} was entered in this tournament, but its results do not contain it: check the mark of its "
+        "team"
+        for name in ("One v1", "One v2")
+        if name not in bots
+    )

@@ -16,7 +16,7 @@ import pytest
 from openpyxl import load_workbook
 from sqlalchemy import Engine, event
 
-from tests.support.courses import NOW, add_student, add_version, note
+from tests.support.courses import NOW, add_qualified, add_student, add_version, note
 from tests.web.played_course import REFERENCE, Played, open_played
 from tests.web.site import Browser
 from tournaments.course.model import Account, CompetitionState, Role
@@ -440,6 +440,26 @@ async def test_marks_are_of_the_roster(played: Played) -> None:
             (RULES.replace("points", "pionts"), "pionts"),
         ):
             assert why in main_of(await sent(browser, f"{CUP}/marks", 400, rules=rules))
+
+
+async def test_no_team_lacks_a_mark_whose_late_bot_was_lost_with_a_backup(played: Played) -> None:
+    """After a restore, the course can have a late bot that the tournament's results lack."""
+    course, lost = played.world.course, ("Team 1 v2", "Team 3 v1")
+    add_student(course, course.teams.add("Team 3", NOW), "late")
+    for name in lost:
+        version = add_qualified(course, name[:-3], f"content of {name}", "d" * 64)
+        course.competitions.enter(played.cup.id, name, version.id, None)
+    async with played.world.browser("lecturer") as browser:
+        answer = main_of(await sent(browser, f"{CUP}/marks", 400, rules=RULES))
+        assert "there is no bot 'Team 3 v1' in this tournament" in answer
+        rules = 'missing = "zero"\n' + RULES
+        page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=rules))
+        for name in lost:
+            assert f"{name!r} was entered in this tournament, but its results do not contain it" in page
+        answer = await sent(browser, f"{CUP}/marks", 200, rules=rules, do="csv")
+        bots = {row["bot"]: row["All (why)"] for row in csv.DictReader(io.StringIO(answer.text))}
+        assert list(bots) == ["Team 1 v1", "Team 2 v1", "Team 3 v1"]
+        assert bots["Team 3 v1"] == "not in the tournament"
 
 
 async def test_marks_wait_for_the_end_unless_they_are_requested(tmp_path: Path) -> None:

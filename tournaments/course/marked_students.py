@@ -49,13 +49,16 @@ def marked_people(
     competitors: Sequence[Competitor],
     teams: Mapping[int, int],
     accounts: Sequence[Account],
+    bots: Collection[str],
     withdrawn: Collection[str] = (),
 ) -> Marked:
     """Return the students of the bots that play in a tournament.
 
-    ``teams`` maps the id of each version to the id of its team.  A team is marked by its newest bot that has
-    not withdrawn; only if all have, by the newest.  Accounts that are disabled, and those of lecturers, get
-    no mark.  Students whose team has no bot in the tournament are listed without one.
+    ``teams`` maps the id of each version to the id of its team.  ``bots`` are the bots in the results: after
+    a restore of a backup, the results may lack bots that joined late.  A team is marked by its newest bot in
+    the results that has not withdrawn; if all of these have, by the newest; if there is none, by the newest
+    competitor.  Accounts that are disabled, and those of lecturers, get no mark.  Students whose team has no
+    competitor are listed without a bot.
     """
     of_team: dict[int, list[Competitor]] = {}
     references = []
@@ -68,13 +71,18 @@ def marked_people(
     active = sorted((account for account in students if not account.disabled), key=lambda one: one.login)
     groups: dict[str, list[Student]] = {}
     remarks = []
-    for team_id, bots in of_team.items():
-        newest = max(bots, key=lambda bot: (bot.name not in withdrawn, bot.version_id))
+    for team_id, own in of_team.items():
+        newest = max(own, key=lambda bot: (bot.name in bots, bot.name not in withdrawn, bot.version_id))
         members = [_student(account) for account in active if account.team_id == team_id]
         if members:
             groups[newest.name] = members
-        for bot in bots:
-            if bot is not newest and bot.name not in withdrawn:
+        for bot in own:
+            if bot.name not in bots:
+                remarks.append(
+                    f"{bot.name!r} was entered in this tournament, but its results do not contain it: "
+                    "check the mark of its team"
+                )
+            elif bot is not newest and bot.name not in withdrawn:
                 references.append(bot.name)
                 remarks.append(f"{bot.name!r} gets no mark: {newest.name!r} of the same team does")
     no_bot = [_student(account) for account in active if account.team_id not in of_team]

@@ -1,7 +1,5 @@
 """Marks of a tournament, by rules in TOML, for the students of the roster."""
 
-from dataclasses import replace
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -159,7 +157,7 @@ def _marked(site: Site, tournament: Competition, summary: TournamentResults) -> 
     teams = {version.id: version.team_id for version in site.course.versions.by_ids(ids).values()}
     events = site.course.journal.of_subject(tournament.slug)
     accounts = roster_at_end(site.course.accounts.all(), events)
-    return marked_people(competitors, teams, accounts, summary.rulings.withdrawn)
+    return marked_people(competitors, teams, accounts, summary.bots, summary.rulings.withdrawn)
 
 
 def marks_plan(rules: str, summary: TournamentResults, marked: Marked) -> tuple[MarkPlan, tuple[str, ...]]:
@@ -175,9 +173,7 @@ def marks_plan(rules: str, summary: TournamentResults, marked: Marked) -> tuple[
     if people is not None:
         plan = plan_marks(file, people, summary.bots, summary.rulings.withdrawn)
         return plan, tuple(plan.remarks)
-    groups = {bot: students for bot, students in marked.people.groups.items() if bot in summary.bots}
-    known = replace(marked.people, groups=groups)
-    plan = plan_marks(file, known, summary.bots, summary.rulings.withdrawn)
+    plan = plan_marks(file, marked.people, summary.bots, summary.rulings.withdrawn)
     return plan, (*marked.remarks, *plan.remarks)
 
 
