@@ -102,7 +102,7 @@ def test_a_bot_that_has_to_be_built(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_slow_bot_is_a_warning_if_no_full_game_fits_into_the_time() -> None:
-    settings = Settings(control=CONTROL, sandbox=find_sandbox(AUTO), total_s=9.0)
+    settings = Settings(control=CONTROL, sandbox=find_sandbox(AUTO), total_s=6.0)
     report = check_bot(reading_bot("--do", "slow"), settings)
     plays = {item.id: item for item in report.items if item.id.startswith("plays-")}
     assert {item.status for item in plays.values()} == {Status.WARNING}
