@@ -1,6 +1,5 @@
 """`kalarena submit`: packing a bot, and requests to a server with any answers, and to a real one."""
 
-import errno
 import http.client
 import io
 import json
@@ -20,7 +19,8 @@ from click.testing import Result
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tests.server.harness import GAME
 from tests.server.served_course import ServedCourse, Student, served_course
-from tests.support.builders import invoke, kalarena, one_object
+from tests.support.builders import KALARENA, invoke, kalarena, one_object, run_command
+from tests.support.ordinary_user import as_ordinary_user
 from tournaments.bots.upload.archive import read_upload
 from tournaments.bots.upload.limits import UploadLimits
 from tournaments.cli.remote import api_client
@@ -165,19 +165,18 @@ def test_a_link_to_a_folder_is_refused(tmp_path: Path) -> None:
         pack(bot)
 
 
-def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bot.py").write_text("print()\n")
-    (tmp_path / "data").mkdir()
-    scandir = os.scandir
-
-    def without_permission(path: str) -> object:  # root has every permission
-        if str(path).endswith("data"):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", without_permission)
-    with pytest.raises(SubmitError, match=r"data cannot be read: Permission denied: make it readable"):
-        pack(tmp_path)
+@pytest.mark.parametrize(("closed", "mode"), [("bot/data", 0o000), ("bot/data", 0o600), ("bot", 0o600)])
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path, closed: str, mode: int) -> None:
+    (tmp_path / "bot" / "data").mkdir(parents=True)
+    (tmp_path / "bot" / "data" / "weights").write_text("1")
+    (tmp_path / "bot" / "bot.py").write_text("print()\n")
+    given = [KALARENA, "submit", tmp_path / "bot", "--server", "http://localhost:9", "--token", TOKEN]
+    command = as_ordinary_user([str(word) for word in given], [tmp_path])
+    (tmp_path / closed).chmod(mode)
+    done = run_command(command, tmp_path)
+    (tmp_path / closed).chmod(0o755)
+    assert done.returncode == 2
+    assert "cannot be read: Permission denied: make it readable" in done.stderr
 
 
 # Requests.
@@ -193,6 +192,7 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: py
         ("http://there:80a", TOKEN, "is no address"),
         ("http://there:99999", TOKEN, "is no address"),
         ("http://there/\udcfc", TOKEN, "is no address"),
+        ("https://gie\u00dfen.invalid", TOKEN, "give the server's name in ASCII"),
         ("http://there", "", "the token is empty"),
         ("http://there", "kal_\n", "the token is empty, or has characters"),
         ("http://there", "kal_é", "has characters that none has"),
@@ -207,6 +207,8 @@ def test_invalid_addresses_and_tokens(server: str, token: str, words: str) -> No
     ("server", "base"),
     [
         ("https://b\u0142d.invalid/K\u00fcrse/", "https://xn--bd-xqa.invalid/K%C3%BCrse"),
+        ("https://bu\u0308cher.invalid", "https://xn--bcher-kva.invalid"),
+        ("https://XN--gieen-nqa.invalid", "https://xn--gieen-nqa.invalid"),
         ("http://[::1]:80/K%C3%BCrse", "http://[::1]:80/K%C3%BCrse"),
     ],
 )

@@ -9,6 +9,7 @@ import json
 import os
 import ssl
 import stat
+import unicodedata
 import urllib.error
 import urllib.request
 import zipfile
@@ -63,6 +64,14 @@ class Package:
 
 def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
     """Return a bot's folder as a zip archive, or its file unchanged.  Raises SubmitError."""
+    try:
+        return _packed(path, limits)
+    except PermissionError as error:  # in a folder that may be listed, but not entered
+        raise _unreadable(error.filename, error) from error
+
+
+def _packed(path: Path, limits: UploadLimits) -> Package:
+    """Return the same; raises PermissionError, too."""
     if path.is_file():
         _check_name(path, path.name)
         return Package(path.name, _read(path), ())
@@ -148,13 +157,19 @@ class Client:
         wrong = f"{server!r} is no address of a server, such as https://bots.example.org"
         try:
             parts = urlsplit(server if "://" in server else f"https://{server}")
-            host = (parts.hostname or "").encode("idna").decode("ascii")
+            name = unicodedata.normalize("NFC", parts.hostname or "")
+            host = name.encode("idna").decode("ascii")
             port = "" if parts.port is None else f":{parts.port}"
             path = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
         except ValueError as error:  # brackets, a name, a port or characters that no address has
             raise SubmitError(wrong) from error
         if parts.scheme not in ("http", "https") or not host:
             raise SubmitError(wrong)
+        # Browsers follow a later rule than Python: with "ss" for a sharp s the token would go elsewhere.
+        if not name.isascii() and host.encode("ascii").decode("idna") != name:
+            raise SubmitError(
+                f"{server!r}: give the server's name in ASCII, as in https://xn--bcher-kva.example"
+            )
         if any(character.isspace() or not character.isprintable() for character in token) or not token:
             raise SubmitError("the token is empty, or has characters that none has: copy it again")
         try:
