@@ -123,6 +123,7 @@ def test_a_kill_between_the_entry_and_the_report(out: Path) -> None:
         *(("round-robin", "", True), ("gauntlet", "", True), ("swiss", "", False)),
         *(("ladder", "", False), ("knockout", "", False), ("groups", "", False)),
         *(("round-robin", "--keep", False), ("swiss", "--annul", True)),
+        ("groups", "--annul", True),
     ],
     indirect=["out"],
 )

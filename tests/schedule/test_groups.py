@@ -8,7 +8,7 @@ from itertools import chain, permutations, product
 
 import pytest
 
-from tests.support.schedules import DRAW, FIRST, SECOND, VOID, better_wins, bots, drawn, met, play
+from tests.support.schedules import DRAW, FIRST, SECOND, VOID, better_wins, bots, drawn, history_of, met, play
 from tournaments.schedule.formats.bracket import standard_order
 from tournaments.schedule.formats.groups import Groups, final_seeds, ranked
 from tournaments.schedule.pairing import History, Pairing, Result
@@ -228,6 +228,17 @@ def test_bot_that_withdraws_from_its_group_does_not_advance() -> None:
     assert met(schedule, results, 2) == [(1, 3)]
     assert schedule.places(History(results)) == {1: 1, 3: 2, 2: 3, 4: 3, 5: 5, 0: 6}
     assert schedule.total(History(results)) == len(results) == 1 + 2 + 6 + 2
+
+
+@pytest.mark.parametrize(("rulings", "best"), [([], (0, 3)), ([("r001-1v8", 1, VOID)], (0, 2))])
+def test_annulled_games_of_a_bot_that_withdraws_leave_an_even_group(
+    rulings: list[tuple[str, int, Result]], best: tuple[int, float]
+) -> None:
+    """Bot 7 lost to bot 0 and withdrew: nobody has points for its unplayed games."""
+    schedule = Groups(bots(8, b7=1), 1)  # groups 0, 3, 4, 7 and 1, 2, 5, 6
+    results = play(schedule, drawn, known={"r001-1v8": FIRST})
+    table = schedule.standings(history_of(results, *rulings))[0]
+    assert [(line.bot, line.points) for line in table.lines if line.bot != 7] == [best, (3, 2), (4, 2)]
 
 
 @pytest.mark.parametrize("final", ["knockout", "round-robin"])
