@@ -217,6 +217,27 @@ def test_a_tournament_plays_each_opening_from_both_sides(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "rounds"),
+    [
+        ("", 3),
+        ("rounds = 4\n", 4),
+        ('format = { kind = "gauntlet", challengers = ["greedy"] }\n', 1),
+        ('format = { kind = "placement", challengers = ["greedy"] }\n', 1),
+        ('format = { kind = "groups", groups = 1 }\n', 1),
+        ('format = "ladder"\n', 2),
+    ],
+)
+def test_a_file_of_openings_sets_the_rounds_of_a_round_robin_alone(
+    tmp_path: Path, text: str, rounds: int
+) -> None:
+    """A stored tournament of another format must not grow when its file is run again."""
+    (tmp_path / "openings.txt").write_text("1\n2\n3\n")
+    path = write_tournament(tmp_path, f'{text}openings = "openings.txt"\nbots = ["first_legal", "greedy"]')
+    cup = load_tournament(path)
+    assert (len(cup.openings), cup.rounds) == (3, rounds)
+
+
 def test_openings_with_a_bot_that_cannot_take_them_are_refused_before_the_first_game(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "bot.py").write_text("")
