@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from referee.judge.record_rows import KeptFile
+from tests.reporting.reports import Page
 from tests.support.builders import invoke, make_record, write_tournament
 from tournaments.results import game_archives
 from tournaments.results.game_archives import ArchivePlan, GameFilesReader, write_games
@@ -168,6 +169,32 @@ def test_the_setting_may_change_and_the_command_line_overrides_it(tmp_path: Path
     assert verified(tmp_path / "out") == (0, "6 games verified, nothing wrong\n")
     run(tmp_path, PACKED, "--game-files", "folders")
     assert verified(tmp_path / "out")[0] == 0
+
+
+LOST = PACKED.replace('"greedy"', '{ bot = "true", name = "leaver" }')
+"""With a bot that exits at its start, and loses by that fault."""
+
+
+def test_the_standings_link_to_no_file_in_an_archive(tmp_path: Path) -> None:
+    """Verification accepts links to files that were moved, as in the pages of earlier versions."""
+    out = tmp_path / "out"
+    run(tmp_path, LOST)
+    page = out / "report.html"
+    text = page.read_text(encoding="utf-8")
+    assert KEY in Page(text).cells
+    assert Page(text).values("href") == []
+    assert "kalarena tournament show DIR KEY --wire" in text
+    assert invoke("tournament", "table", out, "--format", "html").output == text
+    assert verified(out)[0] == 0
+    run(tmp_path, LOST, "--game-files", "folders")
+    linked = page.read_text(encoding="utf-8")
+    assert f"games/{KEY}/wire.txt" in Page(linked).values("href")
+    assert all((out / link).is_file() for link in Page(linked).values("href"))
+    assert "kalarena tournament show" not in linked
+    shutil.rmtree(out / GAMES / KEY)
+    assert verified(out)[0] == 0
+    page.write_text(linked.replace(KEY, "r001-9v9"), encoding="utf-8")
+    assert verified(out)[0] == 1
 
 
 def test_a_report_of_a_tournament_with_archives(out: Path) -> None:

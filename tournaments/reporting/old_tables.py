@@ -8,6 +8,7 @@ import contextlib
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +36,11 @@ def read_text(path: Path) -> str | None:
         return path.read_bytes().decode("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def linked_games(page: str) -> frozenset[str]:
+    """Return the keys of the games to whose files report.html links: these may have been moved since."""
+    return frozenset(re.findall(r'<a href="games/([^"/]+)/', page))
 
 
 def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> dict[str, StoringPosition]:

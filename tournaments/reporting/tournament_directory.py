@@ -2,12 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from tournaments.files.durable import FileLock, os_errors_as, write_file
 from tournaments.reporting import tables
 from tournaments.reporting.tournament_results import TournamentResults
-from tournaments.results.game_files import LOCK_FILE
+from tournaments.results.game_files import LOCK_FILE, has_folder
 
 STORE_FILE = "results.db"
 
@@ -64,7 +65,7 @@ class TournamentDirectory:
     def write_reports(self, summary: TournamentResults) -> None:
         """Write report.html, standings.csv, games.csv and results.json.  Raises DirectoryError."""
         texts = (
-            summary.render("html"),
+            summary.render("html", has_folder=partial(has_folder, self.path)),
             summary.render("csv") + "\n",
             tables.games_csv(summary.games),
             summary.render("json") + "\n",

@@ -1,7 +1,7 @@
 """Results of a tournament: the store's contents in all forms of output."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -253,8 +253,17 @@ class TournamentResults(TournamentConfig):
         }
         return tables.to_json(self.table, self.ranking, about)
 
-    def render(self, form: str, width: int | None = None) -> str:
-        """Return the table as one of ``tables.FORMATS``; ``width`` is the terminal's, for text."""
+    def render(
+        self, form: str, width: int | None = None, has_folder: Callable[[str], bool] = lambda _: True
+    ) -> str:
+        """Return the table as one of ``tables.FORMATS``.
+
+        Args:
+            form: The format.
+            width: Width of the terminal, for text.
+            has_folder: Function that returns whether a game's files are in a folder, given the game's key.
+                Only then does HTML link to them.
+        """
         match form:
             case "csv":
                 return tables.to_csv(self.table, self.ranking, self.caveat).rstrip("\n")
@@ -265,7 +274,7 @@ class TournamentResults(TournamentConfig):
                 from tournaments.reporting.site.pages import standings_page
 
                 return standings_page(
-                    self.name, self.about, self.table, self.games, self.ranking, self.caveat
+                    self.name, self.about, self.table, self.games, self.ranking, self.caveat, has_folder
                 )
             case "text":
                 text = tables.to_text(self.name, self.about, self.table, self.ranking, width)

@@ -26,6 +26,7 @@ from tournaments.reporting.game_verification import DeclaredTournament, Sentence
 from tournaments.reporting.old_tables import (
     fewer_rounds,
     games_at_that_time,
+    linked_games,
     missing_rulings,
     number_in,
     order_of_storing,
@@ -230,11 +231,12 @@ class Verification:
         games_csv = read_text(directory / "games.csv")
         order = order_of_storing(chain, started)
         made_from = cache(partial(games_at_that_time, games_csv or "", summary, order))
+        linked = linked_games(read_text(directory / "report.html") or "")
         reports: dict[str, Callable[[TournamentResults], str]] = {
             "results.json": lambda made: made.render("json") + "\n",
             "standings.csv": lambda made: made.render("csv") + "\n",
             "games.csv": lambda made: tables.games_csv(made.games),
-            "report.html": lambda made: made.render("html"),
+            "report.html": lambda made: made.render("html", has_folder=linked.__contains__),
         }
         # Versions without a chain wrote other tables, and computed other ratings.
         was_adopted = chain is None or chain.adopted is not None

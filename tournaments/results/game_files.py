@@ -83,6 +83,11 @@ def has_game_files(directory: Path, record: GameRecord) -> bool:
         return False
 
 
+def has_folder(directory: Path, key: str) -> bool:
+    """Return whether the conversation of a game can be read in the game's folder: it may be in an archive."""
+    return os.access(directory / GAMES / key / "wire.txt", os.R_OK)
+
+
 def are_files_trusted(directory: Path) -> bool:
     """Return whether all files are of the directory's games, and were written since the machine was started.
 

@@ -1,5 +1,6 @@
 """`kalarena tournament table` and `kalarena tournament compare`: the standings, and two bots in them."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from tournaments.files.validation_errors import suggestion
 from tournaments.reporting.exports import ExportError, protected, write_whole
 from tournaments.reporting.tables import FORMATS, json_text, to_grid
 from tournaments.reporting.workbook import XLSX, workbook
+from tournaments.results.game_files import has_folder
 
 
 @click.command("table")
@@ -30,15 +32,16 @@ def table_command(directory: Path, form: str, out: Path | None) -> None:
     if form == XLSX:
         check_workbook(out)
     with open_results(directory) as (_, results), without_garbage_collection():
+        in_folder = partial(has_folder, directory)
         if out is None:
-            click.echo(results.render(form, terminal_width()), nl=form != "html")
+            click.echo(results.render(form, terminal_width(), in_folder), nl=form != "html")
             return
         if why := protected(out, directory):
             raise Usage(why)
         if form == XLSX:
             content = workbook([to_grid(results.table, results.ranking, results.caveat)])
         else:
-            text = results.render(form) + ("" if form == "html" else "\n")
+            text = results.render(form, has_folder=in_folder) + ("" if form == "html" else "\n")
             content = text.encode("utf-8", "backslashreplace")
     try:
         write_whole(out, content)

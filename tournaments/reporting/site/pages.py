@@ -1,7 +1,7 @@
 """Pages of a report as HTML (pure): the templates contain the text, ``View`` the data."""
 
 import html
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -342,8 +342,12 @@ def standings_page(
     games: Sequence[GameSummary],
     ranking: Ranking,
     caveat: str = "",
+    has_folder: Callable[[str], bool] = lambda _: True,
 ) -> str:
-    """Return a page that needs no other file, with standings, cross table and faults (report.html)."""
+    """Return a page that needs no other file, with standings, cross table and faults (report.html).
+
+    It links to the conversation of a game with a fault if ``has_folder`` is true for the game's key.
+    """
     head, rows = people_columns(table, ranking)
     faults: dict[str, list[GameSummary]] = {}
     for game in games:
@@ -362,6 +366,8 @@ def standings_page(
             table=table,
             faults=sorted(faults.items()),
             are_few=sum(map(len, faults.values())) <= OPEN_FAULTS,
+            has_folder=has_folder,
+            is_unlinked=not all(has_folder(game.key) for lost in faults.values() for game in lost),
             cross=cross,
             number=number,
         )
