@@ -111,8 +111,9 @@ class Results:
     def _repr_html_(self) -> str:
         """Return the standings for a notebook."""
         results = self._results
-        remark = results.conclusion or (results.caveat and f"Ratings: {results.caveat}.")
-        return standings_fragment(results.name, results.about, results.table, results.ranking, remark)
+        return standings_fragment(
+            results.name, results.about, results.table, results.ranking, results.remarks
+        )
 
 
 def _open(directory: Path) -> Store:

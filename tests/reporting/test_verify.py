@@ -285,6 +285,23 @@ def test_the_tables_of_a_run_with_more_rounds_that_was_killed_before_its_first_g
     assert invoke("verify", copy).exit_code == 1
 
 
+def test_a_page_of_an_earlier_version_has_no_conclusion(tmp_path: Path) -> None:
+    path = write_tournament(tmp_path, 'format = "knockout"\n' + CUP)
+    out = tmp_path / "out"
+    assert invoke("tournament", "run", path, "--out", out).exit_code == 0
+    assert found(out) == []
+    page = out / "report.html"
+    text = page.read_text(encoding="utf-8")
+    earlier = re.sub("<p>[^<]* wins the knockout[^<]*</p>", "", text)
+    assert earlier != text
+    page.write_text(earlier, encoding="utf-8")
+    result = invoke("verify", out)
+    assert result.exit_code == 0, result.output
+    assert "report.html: an earlier version wrote it" in result.output
+    page.write_text(text.replace("wins the knockout", "loses the knockout"), encoding="utf-8")
+    assert invoke("verify", out).exit_code == 1
+
+
 def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:
     """The disk was full after three of them: results.json is the last one."""
     with Store(killed / "results.db", read_only=True) as store:

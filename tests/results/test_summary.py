@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.builders import make_record, make_summary, write_tournament
+from tournaments import Results
 from tournaments.config.load import load_tournament
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
@@ -52,6 +54,15 @@ def play_on(one: TournamentResults) -> TournamentResults:
     return one
 
 
+SPRT = {
+    "kind": "sprt",
+    "elo0": 0.0,
+    "elo1": 50.0,
+    "alpha": 0.05,
+    "beta": 0.05,
+    "max_games": 4,
+    "batch": 2,
+}
 ROUND_ROBIN = [played(first, second) for first in range(3) for second in range(3) if first != second]
 
 
@@ -156,8 +167,26 @@ def test_a_swiss_of_three_has_byes() -> None:
 @pytest.mark.parametrize("name", ["{0}", "{", "%s", "{bots}"])
 def test_names_are_no_templates(name: str) -> None:
     """A conclusion names bots by their numbers, which are filled in afterwards."""
-    limits = {"elo0": 0.0, "elo1": 50.0, "alpha": 0.05, "beta": 0.05}
-    test = {"kind": "sprt", **limits, "max_games": 4, "batch": 2}
-    one = play_on(summary(plan=Plan(test), names=[name, "bob"]))
+    one = play_on(summary(plan=Plan(SPRT), names=[name, "bob"]))
     assert one.conclusion
     assert name in one.render("text")
+
+
+@pytest.mark.parametrize(
+    ("plan", "names", "conclusion"),
+    [
+        (Plan(SPRT), ["<b>", "bob"], "undecided after 4 games: "),
+        (Plan(KNOCKOUT), ["<b>", *NAMES], "<b> wins the knockout"),
+    ],
+)
+def test_the_conclusion_and_the_caveat_are_below_each_table_for_people(
+    plan: Plan, names: list[str], conclusion: str
+) -> None:
+    one = play_on(summary(plan=plan, names=names))
+    assert one.conclusion.startswith(conclusion)
+    assert one.caveat
+    remarks = [one.conclusion, f"Ratings: {one.caveat}."]
+    assert one.render("text").split("\n\n")[-2:] == remarks
+    for page in (one.render("html"), Results(Path(), one)._repr_html_()):
+        assert "".join(f"<p>{escape(remark)}</p>" for remark in remarks) in page.replace("\n", "")
+    assert conclusion not in one.render("csv")

@@ -6,6 +6,7 @@ there; they are old, but not wrong.
 
 import contextlib
 import csv
+import html
 import io
 import json
 import re
@@ -41,6 +42,11 @@ def read_text(path: Path) -> str | None:
 def linked_games(page: str) -> frozenset[str]:
     """Return the keys of the games to whose files report.html links: these may have been moved since."""
     return frozenset(re.findall(r'<a href="games/([^"/]+)/', page))
+
+
+def without_conclusion(page: str, conclusion: str) -> str:
+    """Return report.html as versions wrote it that left the conclusion out."""
+    return page.replace(f"<p>{html.escape(conclusion)}</p>", "", 1)
 
 
 def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> dict[str, StoringPosition]:

@@ -102,6 +102,11 @@ class TournamentResults(TournamentConfig):
         """Remark on the tournament beside the table; empty if there is none."""
         return self.schedule.conclusion(self.history).format(*self.bots)
 
+    @property
+    def remarks(self) -> list[str]:
+        """Remarks below a table for people: the conclusion and the caveat, as far as there are any."""
+        return [text for text in (self.conclusion, self.caveat and f"Ratings: {self.caveat}.") if text]
+
     @cached_property
     def places(self) -> Mapping[str, int]:
         """Bot -> number that orders the table before all criteria, where the format decides ranks."""
@@ -274,10 +279,9 @@ class TournamentResults(TournamentConfig):
                 from tournaments.reporting.site.pages import standings_page
 
                 return standings_page(
-                    self.name, self.about, self.table, self.games, self.ranking, self.caveat, has_folder
+                    self.name, self.about, self.table, self.games, self.ranking, self.remarks, has_folder
                 )
             case "text":
                 text = tables.to_text(self.name, self.about, self.table, self.ranking, width)
-                notes = [self.conclusion, self.caveat and f"Ratings: {self.caveat}."]
-                return "\n\n".join([text, *filter(None, notes)])
+                return "\n\n".join([text, *self.remarks])
         raise ValueError(f"no format {form!r}; there are {', '.join(tables.FORMATS)}")

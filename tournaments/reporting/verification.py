@@ -31,6 +31,7 @@ from tournaments.reporting.old_tables import (
     number_in,
     order_of_storing,
     read_text,
+    without_conclusion,
 )
 from tournaments.reporting.tournament_directory import STORE_FILE
 from tournaments.reporting.tournament_results import TournamentResults
@@ -258,7 +259,8 @@ class Verification:
             if games is not None and games < len(summary.games):
                 yield RecordFinding(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
                 continue
-            if is_old:
+            is_older = name == "report.html" and written == without_conclusion(follows, summary.conclusion)
+            if is_old or is_older:
                 yield RecordFinding(name, Remark(_OLD_VERSION))
                 continue
             rounds = fewer_rounds(summary, made, written, number_in(directory, "rounds"))

@@ -341,7 +341,7 @@ def standings_page(
     table: Sequence[Standing],
     games: Sequence[GameSummary],
     ranking: Ranking,
-    caveat: str = "",
+    remarks: Sequence[str] = (),
     has_folder: Callable[[str], bool] = lambda _: True,
 ) -> str:
     """Return a page that needs no other file, with standings, cross table and faults (report.html).
@@ -362,7 +362,7 @@ def standings_page(
             head=head,
             rows=rows,
             name_column=head.index("name"),
-            caveat=caveat,
+            remarks=remarks,
             table=table,
             faults=sorted(faults.items()),
             are_few=sum(map(len, faults.values())) <= OPEN_FAULTS,
@@ -375,13 +375,13 @@ def standings_page(
 
 
 def standings_fragment(
-    title: str, about: str, table: Sequence[Standing], ranking: Ranking, remark: str
+    title: str, about: str, table: Sequence[Standing], ranking: Ranking, remarks: Sequence[str]
 ) -> str:
     """Return the standings of that page as a fragment of HTML, for notebooks."""
     head, rows = people_columns(table, ranking)
     made = environment().get_template("standings_table.html")
     shown = made.render(head=head, rows=rows, name_column=head.index("name"))
-    lines = "".join(f"<p>{html.escape(text)}</p>" for text in (f"{title}: {about}", remark) if text)
+    lines = "".join(f"<p>{html.escape(text)}</p>" for text in (f"{title}: {about}", *remarks))
     return f"<div>{lines}{shown}</div>"
 
 
