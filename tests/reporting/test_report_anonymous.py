@@ -25,6 +25,7 @@ from tournaments.reporting.pseudonyms import (
 )
 from tournaments.reporting.site.anonymizer import Anonymizer
 from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
 
 NAMES = ("Quixotic-7", "zyzzyva bot", "Ümläut<&>", 'it\'s "me"')
 PRIVATE = ("private words", "the-lecturers-machine", "/home/", "/opt/python", "a note for", "d1g3st")
@@ -94,6 +95,15 @@ def test_nothing_shows_the_names(directory: Path) -> None:
     text = everything(made(directory))
     assert all(any(form in text for form in written(name)) for name in NAMES)
     assert all(private in text for private in ("private words", "the-lecturers-machine", "/home/"))
+
+
+def test_the_head_digest_is_in_the_report_with_names_alone(directory: Path) -> None:
+    """It would show to everybody who has a copy of the results which tournament the report is about."""
+    with Store(directory / "results.db", read_only=True) as store:
+        head = store.head()
+    assert head is not None
+    assert head.digest in everything(made(directory))
+    assert head.digest not in everything(made(directory, "--anonymous"))
 
 
 @settings(max_examples=8)

@@ -89,7 +89,10 @@ def build_site(
         out = out.resolve()  # a link to a folder is replaced behind the link
     with _explained(out), _making(out) as part:
         anonymizer = Anonymizer(pseudonyms or {}, summary.bots)
-        view = View(anonymizer.summary(summary), anonymizer)
+        shown = anonymizer.summary(summary)
+        if anonymizer.on:
+            shown.head = None  # the digest identifies the tournament to everybody who has its results
+        view = View(shown, anonymizer)
         pages = Pages(view)
         games = pages.game_pages()
         if not (len(games) < LARGE if whole_pages is None else whole_pages):
