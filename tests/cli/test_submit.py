@@ -22,7 +22,6 @@ from tests.server.served_course import ServedCourse, Student, served_course
 from tests.support.builders import KALARENA, invoke, kalarena, one_object, run_command
 from tests.support.ordinary_user import as_ordinary_user
 from tournaments.bots.upload.archive import read_upload
-from tournaments.bots.upload.limits import UploadLimits
 from tournaments.cli.remote import api_client
 from tournaments.cli.remote.api_client import Client, Package, SubmitError, pack
 from tournaments.course.model import VersionState
@@ -136,9 +135,9 @@ def test_a_file_is_sent_as_it_is(tmp_path: Path) -> None:
 
 
 def test_folders_that_cannot_be_packed(tmp_path: Path) -> None:
-    def refused(why: str, path: Path = tmp_path, limits: UploadLimits = api_client.DEFAULT_LIMITS) -> None:
+    def refused(why: str, path: Path = tmp_path, most_bytes: int = api_client.MOST_BYTES) -> None:
         with pytest.raises(SubmitError, match=why):
-            pack(path, limits)
+            pack(path, most_bytes)
 
     refused("nowhere: there is no such folder or file; name the folder", tmp_path / "nowhere")
     refused("holds nothing to submit")
@@ -150,7 +149,7 @@ def test_folders_that_cannot_be_packed(tmp_path: Path) -> None:
     (tmp_path / "pipe").unlink()
     (tmp_path / "large").write_bytes(b"12345")
     too_large = "more than 4 bytes, counted up to large: is it the folder of a bot"
-    refused(too_large, limits=UploadLimits(total_bytes=4))
+    refused(too_large, most_bytes=4)
 
 
 def test_a_link_to_a_folder_is_refused(tmp_path: Path) -> None:
@@ -261,6 +260,23 @@ def test_an_upload_has_the_time_limit_for_each_block(serve: Serve, monkeypatch: 
     Client(server.address, TOKEN).submit(Package("bot.zip", content, ()))
     assert [body for *_, body in server.asked] == [content]
     assert max(sent) <= 64 << 10  # a socket's time limit counts for one of these
+
+
+def test_an_upload_that_the_server_cuts_off(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def cut_off() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1)  # what is left unread makes the end a reset
+
+        thread = threading.Thread(target=cut_off)
+        thread.start()
+        client = Client(f"http://127.0.0.1:{server.getsockname()[1]}", TOKEN)
+        with pytest.raises(SubmitError, match="ended the transfer: is the upload too large") as refused:
+            client.submit(Package("bot.zip", bytes(32 << 20), ()))
+        thread.join()
+    assert refused.value.is_ours
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ SPECIAL = (
     Route("POST", "/large", echo, Access.SIGNED_IN, "large", body_limit=1 << 30),
     Route("POST", "/raw", raw, Access.EVERYBODY, "raw"),
     Route("POST", "/api/v1/raw", raw, Access.SIGNED_IN, "api.raw", api=True, body_limit=1000),
+    Route("POST", "/upload", raw, Access.SIGNED_IN, "upload", body_limit=1000, is_upload=True),
     Route("GET", "/number/{number:int}", number, Access.EVERYBODY, "number"),
     Route("GET", "/endless", endless, Access.EVERYBODY, "endless"),
     Route("GET", "/cleans-up", cleans_up, Access.EVERYBODY, "cleans-up"),
@@ -421,6 +422,27 @@ async def test_a_body_that_does_not_arrive_in_time(world: World, monkeypatch: py
     async with world.browser() as browser:
         headers = BROWSER | {"x-csrf": await browser.csrf("/sign-in")}
         assert (await browser.post("/raw", content=slow(), headers=headers)).status_code == 408
+
+
+@pytest.mark.parametrize(("path", "is_read"), [("/upload", True), ("/large", False)])
+async def test_a_refused_upload_is_received_for_longer(
+    world: World, monkeypatch: pytest.MonkeyPatch, path: str, is_read: bool
+) -> None:
+    """For a client that still sends does not see the reason."""
+    monkeypatch.setattr(app, "DRAIN_S", 0.0)
+    was_read = False
+
+    async def content() -> AsyncIterator[bytes]:
+        nonlocal was_read
+        for _ in range(10):
+            await trio.testing.wait_all_tasks_blocked()
+            yield b"x" * 1000
+        was_read = True
+
+    async with world.browser() as browser:
+        answer = await browser.post(path, content=content(), headers=BROWSER)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+    assert was_read == is_read
 
 
 # The API's tokens.

@@ -37,7 +37,7 @@ from tournaments.web.http.errors import (
     NotFound,
     NotSignedIn,
     ServerFault,
-    TooMany,
+    TooSlow,
     WebError,
     database_failure,
 )
@@ -165,8 +165,10 @@ class Application:
             origins = context.settings.embed_origins
             response.headers["Content-Security-Policy"] = content_security_policy(origins)
         if not body.over:
-            refused_upload = isinstance(wrong, TooMany) and context is not None and context.route.is_upload
-            await body.drain(UPLOAD_DRAIN_S if refused_upload else DRAIN_S)
+            may_take_longer = (
+                context is not None and context.route.is_upload and not isinstance(wrong, TooSlow)
+            )
+            await body.drain(UPLOAD_DRAIN_S if may_take_longer else DRAIN_S)
         await sender.send(response, body.receive)
 
     async def _respond(self, request: Request, body: Body) -> Response:

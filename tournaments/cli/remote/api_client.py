@@ -23,7 +23,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from tournaments.bots.errors import ManifestError
 from tournaments.bots.manifest import load_manifest
-from tournaments.bots.upload.limits import UploadLimits, size_text
+from tournaments.bots.upload.limits import size_text
 from tournaments.bots.upload.names import passed_over
 
 ANSWER_LIMIT_S = 30.0
@@ -36,7 +36,8 @@ POLL_S = 1.0
 POLLS_LOST = 30
 """Maximum failures in a row (while a server restarts or is asked too often) before following is given up."""
 TOO_MANY = 429
-DEFAULT_LIMITS = UploadLimits()
+MOST_BYTES = 1 << 30
+"""Most bytes of a bot's files: some lecturers accept more than usual, but a whole home is a mistake."""
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 """Date of every entry, the earliest in a zip archive: the same files make the same archive."""
 
@@ -62,15 +63,15 @@ class Package:
     """Names in the folder that do not belong to the bot, or that its build makes."""
 
 
-def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
+def pack(path: Path, most_bytes: int = MOST_BYTES) -> Package:
     """Return a bot's folder as a zip archive, or its file unchanged.  Raises SubmitError."""
     try:
-        return _packed(path, limits)
+        return _packed(path, most_bytes)
     except PermissionError as error:  # in a folder that may be listed, but not entered
         raise _unreadable(error.filename, error) from error
 
 
-def _packed(path: Path, limits: UploadLimits) -> Package:
+def _packed(path: Path, most_bytes: int) -> Package:
     """Return the same; raises PermissionError, too."""
     if path.is_file():
         _check_name(path, path.name)
@@ -115,9 +116,9 @@ def _packed(path: Path, limits: UploadLimits) -> Package:
                     raise SubmitError(f"{file} is no file (a broken link, a pipe or a device): remove it")
                 content = _read(file)
                 total += len(content)
-                if total > limits.total_bytes:
+                if total > most_bytes:
                     raise SubmitError(
-                        f"{path} holds more than {size_text(limits.total_bytes)}, counted up to {inner}: "
+                        f"{path} holds more than {size_text(most_bytes)}, counted up to {inner}: "
                         "is it the folder of a bot? Leave out what the bot does not need"
                     )
                 entry = zipfile.ZipInfo(inner, FIRST_DATE)
@@ -271,9 +272,10 @@ class Client:
                 with error:
                     self._raise_refusal(error.code, error.read(LONGEST_ANSWER), error.headers.get("Location"))
         except urllib.error.URLError as error:
-            raise SubmitError(
-                f"{self.base} cannot be reached: {_reason(error.reason)}", is_ours=True
-            ) from error
+            failure = f"cannot be reached: {_reason(error.reason)}"
+            if body is not None and isinstance(error.reason, BrokenPipeError | ConnectionResetError):
+                failure = "ended the transfer: is the upload too large, or the connection too slow?"
+            raise SubmitError(f"{self.base} {failure}", is_ours=True) from error
         except (OSError, http.client.HTTPException) as error:
             raise SubmitError(f"{self.base} did not answer: {_reason(error)}", is_ours=True) from error
         found = _json(text)
