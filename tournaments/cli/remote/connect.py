@@ -73,11 +73,12 @@ def command(
     try:
         confined = find_sandbox(sandbox)
         build_in = confined if sandbox == REQUIRED else None
+        base = Path.cwd()  # which may be deleted before a later game
 
         def prepare(game: str | None) -> Player:
             if game is not None:
                 announce_compilation(bot)
-            return resolve_bot(bot, Path.cwd(), game=game, build_in=build_in, protocol=protocol)
+            return resolve_bot(bot, base, game=game, build_in=build_in, protocol=protocol)
 
         player = prepare(None)
         client = Client(server, token)
