@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 
 from tests.analysis.games import game, pair_of
 from tournaments.analysis.evidence import Evidence, evidence_of
+from tournaments.analysis.ratings import ratings
 from tournaments.analysis.ratings.normal import (
     LARGE_FREEDOM,
     LEVEL,
@@ -75,6 +76,22 @@ def test_exchanging_winners_mirrors(played: Played) -> None:
     assert close(mirror.superiority, found.superiority.T)
     assert mirror.advantage.low == pytest.approx(-found.advantage.high, abs=1e-5)
     assert mirror.draws.high == pytest.approx(found.draws.high, abs=1e-7)
+
+
+def test_the_superiority_among_many_bots_is_nearly_that_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(7)
+    names = [f"bot{number}" for number in range(20)]
+    strengths = dict(zip(names, random.normal(0, 1, len(names)), strict=True))
+    games = []
+    for one, other in permutations(names, 2):
+        is_won = random.random() < 1 / (1 + np.exp(strengths[other] - strengths[one]))
+        games.append(game(one, other, 0 if is_won else 1, pair="-".join(sorted([one, other]))))
+    evidence = evidence_of(names, games)
+    of_few = rate(evidence).superiority
+    monkeypatch.setattr(ratings, "MOST_PROFILED", len(names) - 1)
+    of_many = rate(evidence).superiority
+    assert np.abs(of_many - of_few).max() < 0.02
+    assert close(of_many, 1 - of_many.T)
 
 
 @given(GAMES, st.none() | st.integers(0, 3))
