@@ -239,6 +239,27 @@ def test_faults_in_a_duel() -> None:
     assert [fault["bot"] for fault in value["faults"]] == ["version2", "version2"]
 
 
+@pytest.mark.slow
+def test_a_duel_in_which_neither_bot_starts_says_so() -> None:
+    old, new = bot("version1"), bot("version2")
+    text = duel(old, new, "--sprt", "0,400")
+    head, faults, result, meaning, *_ = text.split("\n\n")
+    assert head.startswith("version2 (new) against version1 (old): sprt, ")
+    first, *listed = faults.splitlines()
+    assert first == "Neither bot could be started in 16 of 16 games:"
+    assert listed[0].startswith("  r001-1v2: neither bot could be started: version2 (South): ")
+    assert listed[-2:] == [
+        "  and 11 more, all in out/games.csv",
+        "  conversation and standard error: out/games/r001-1v2/",
+    ]
+    assert Path("out/games.csv").read_text().count("neither bot could be started") == 16
+    assert result.startswith("Neither version2 nor version1 could be started, so there is no result.\n")
+    assert "taken to be" not in meaning
+    value = one_object(duel(old, new, "--sprt", "0,400", "--json"))
+    assert (value["decision"], value["sprt"]["accepted"], value["games"]) == ("undecided", 0, 16)
+    assert {fault["bot"] for fault in value["faults"]} == {None}
+
+
 # Gauntlets
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from referee.judge.results import Reason
 from tests.support.builders import make_summary
 from tournaments.analysis.duel import Duel, duel_of
 from tournaments.schedule.formats.sprt import Sprt
@@ -100,6 +101,30 @@ def test_copies_decide_nothing() -> None:
     assert found.meaning()[0].startswith(
         "The bots only repeat themselves: of 6 pairs of games 1 are different, and copies are no evidence."
     )
+
+
+@pytest.mark.parametrize("test", [sprt(-100, 0), sprt(), None])
+def test_games_that_neither_bot_could_start_decide_nothing(test: Sprt | None) -> None:
+    """They are drawn, each from another opening, and the test counts them."""
+    games = []
+    results: dict[str, Result] = {}
+    for number in range(1, 41):
+        for first in (0, 1):
+            key = f"r{number:03d}-{first + 1}v{2 - first}"
+            games.append(make_summary(NAMES[first], NAMES[1 - first], None, reason=Reason.START, key=key))
+            results[key] = Result(None, line=key)
+    history = History(results)
+    found = duel_of(NAMES, games, test, history, finished=True)
+    assert found.verdict is None or found.verdict.accepted is not None
+    assert found.decision == "undecided"
+    assert found.headline() == "Neither new nor old could be started, so there is no result."
+    assert found.meaning() == [
+        "A game in which neither bot can be started is a draw, and no evidence: correct the faults, and play "
+        "the duel in another directory."
+    ]
+    assert duel_of(NAMES, games, test, history, finished=False).decision == "unfinished"
+    played = make_summary(*NAMES, None, key=games[0].key)
+    assert "Neither" not in duel_of(NAMES, [played, *games[1:]], test, history, finished=True).headline()
 
 
 def test_unfinished() -> None:

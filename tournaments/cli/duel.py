@@ -194,7 +194,7 @@ def _text(outcome: Outcome[DuelResults], openings: str, notes: list[str]) -> str
     one, other = results.file_bots[:2]
     head = f"{_labelled(one, NEW)} against {_labelled(other, OLD)}: {results.about}{openings}"
     parts = [wrapped([head], width)]
-    faults = [line for name in (one, other) for line in fault_lines(name, results.games, directory)]
+    faults = [*fault_lines((one, other), results.games, directory)]
     if faults:
         parts.append(wrapped(faults, width))
     parts.append(wrapped([duel.headline(), *(f"  {line}" for line in duel.figures())], width))

@@ -163,9 +163,7 @@ def _text(outcome: Outcome[GauntletResults], openings: str, note: str, width: in
     bot = results.file_bots[0]
     place = results.place
     parts = [wrapped([f"{bot} on the ladder: {results.about}{openings}"], width)]
-    faults = [*fault_lines(bot, results.games, directory)]
-    for name in results.levels.values():
-        faults += fault_lines(name, results.games, directory)
+    faults = [*fault_lines((bot, *results.levels.values()), results.games, directory)]
     if faults:
         parts.append(wrapped(faults, width))
     if place.met:

@@ -42,7 +42,7 @@ from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store
 
 FAULTS_TOLD = 5
-"""Most faults of a bot that are listed one by one."""
+"""Most faults of a kind that are listed one by one."""
 LONGEST_LABEL = 40
 """Characters to which a bot's name is cut before a label is appended; names have at most 60 characters."""
 
@@ -300,22 +300,29 @@ def wrapped(lines: Sequence[str], width: int | None) -> str:
     )
 
 
-def faults_of(bot: str, games: Sequence[GameSummary]) -> list[GameSummary]:
-    """Return the games that a bot lost by a fault."""
-    return [game for game in games if game.fault is not None and game.loser == bot]
+def fault_lines(bots: Sequence[str], games: Sequence[GameSummary], directory: Path) -> Iterator[str]:
+    """Yield the games in which neither bot could be started, then those that each bot lost by a fault."""
+    unstarted = [game for game in games if game.is_unstarted]
+    head = f"Neither bot could be started in {len(unstarted)} of {len(games)} games:"
+    yield from _faults_listed(head, unstarted, directory, "games.csv")  # report.html lists lost games alone
+    for bot in bots:
+        lost = [game for game in games if game.fault is not None and game.loser == bot]
+        played = sum(bot in (game.first, game.second) for game in games)
+        head = f"{bot} lost {len(lost)} of {played} games by a fault:"
+        yield from _faults_listed(head, lost, directory, "report.html")
 
 
-def fault_lines(bot: str, games: Sequence[GameSummary], directory: Path) -> Iterator[str]:
-    """Yield the faults of a bot, the note on the first, and its record's location; nothing without faults."""
-    faults = faults_of(bot, games)
+def _faults_listed(
+    head: str, faults: Sequence[GameSummary], directory: Path, whole_list: str
+) -> Iterator[str]:
+    """Yield the faults, the note on the first, and its record's location; nothing without faults."""
     if not faults:
         return
-    played = sum(bot in (game.first, game.second) for game in games)
-    yield f"{bot} lost {len(faults)} of {played} games by a fault:"
+    yield head
     for game in faults[:FAULTS_TOLD]:
         yield f"  {game.key}: {visible(game.detail)}"
     if len(faults) > FAULTS_TOLD:
-        yield f"  and {len(faults) - FAULTS_TOLD} more, all in {directory / 'report.html'}"
+        yield f"  and {len(faults) - FAULTS_TOLD} more, all in {directory / whole_list}"
     if note := _note(faults[0], directory):
         yield f"  {faults[0].key}: {visible(note)}"
     yield f"  conversation and standard error: {directory / GAMES / faults[0].key}/"
@@ -331,7 +338,7 @@ def _note(game: GameSummary, directory: Path) -> str:
 
 
 def faults_json(games: Sequence[GameSummary], directory: Path) -> list[dict[str, Any]]:
-    """Return all games that were lost by a fault, for scripts."""
+    """Return all games that ended by a fault, for scripts; ``bot`` is None if neither could be started."""
     return [
         {
             "key": game.key,

@@ -84,6 +84,11 @@ class GameSummary(NamedTuple):
         """Name of the bot that lost; None for a draw."""
         return None if self.winner is None else (self.first, self.second)[1 - self.winner]
 
+    @property
+    def is_unstarted(self) -> bool:
+        """True if neither bot could be started, which is a draw."""
+        return self.fault is not None and self.winner is None
+
     @classmethod
     def of(cls, record: GameRecord, round_number: int, pair: str = "") -> "GameSummary":
         """Create the summary of a record."""
