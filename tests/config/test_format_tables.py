@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from tests.support.builders import write_tournament
+from tests.support.schedules import play
 from tournaments.analysis.tie_breaks import CRITERIA, PRESETS
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.load import ConfigError, load_tournament
 from tournaments.config.tournament import MAX_RANDOM_OPENINGS, Tournament
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store, StoreError
+from tournaments.running.runner import open_run
+from tournaments.schedule.pairing import Entrant, History, Result
 from tournaments.schedule.plan import FORMATS
 
 TWO = 'bots = ["first_legal", "greedy"]\n'
@@ -207,6 +210,33 @@ def test_rankings_and_anchors(tmp_path: Path) -> None:
 def test_as_many_random_openings_as_are_needed(tmp_path: Path, text: str, most: int) -> None:
     cup = load(tmp_path, text + 'game = "manchester"\nopenings = {random = {plies = 8, seed = 1}}')
     assert len(cup.openings) == most
+
+
+def conclusion(cup: Tournament) -> str:
+    """Return the end of a test in which the first bot wins, and plays each opening always alike."""
+    schedule = cup.plan.schedule(cup.names, [Entrant(), Entrant()])
+    results = play(
+        schedule, lambda game: Result(game.first, line=f"{cup.opening(game.opening)}/{game.first}")
+    )
+    return schedule.conclusion(History(results))
+
+
+def test_an_opening_that_is_listed_often_is_no_new_evidence_for_a_test(tmp_path: Path) -> None:
+    lines = ["1"] * 30 + ["2"] * 30 + ["3"]
+    (tmp_path / "openings.txt").write_text("\n".join(lines))
+    cup = load(tmp_path, TWO + 'format = "sprt"\nopenings = "openings.txt"')
+    assert "; different pairs: 3 of 24 (" in conclusion(cup)
+    assert cup.identity()["openings"] == "; ".join(lines)
+    assert load(tmp_path, TWO + 'openings = "openings.txt"').rounds == len(lines)
+    with Store(tmp_path / "new.db") as store:
+        for _ in range(2):
+            assert open_run(cup, store).tournament == cup
+        config = store.config()
+    # Earlier versions played the file line by line: their games remain those of the tournament.
+    with Store(tmp_path / "old.db") as store:
+        store.claim(cup.name, {**config, "openings": len(lines)}, cup.identity())
+        for _ in range(2):
+            assert open_run(cup, store).tournament.openings == tuple(lines)
 
 
 # Identity

@@ -81,7 +81,10 @@ class Tournament(BaseModel):
     has_default_memory: bool = False
     """True if the memory limit is the default of a host, which another host need not have."""
     openings: tuple[str, ...] = ()
-    """Openings, one for each round, repeated as needed; none for the game's own start."""
+    """Openings, one for each round, repeated as needed; none for the game's own start.  Those of an SPRT are
+    all different: the same games from one opening are no evidence."""
+    listed_openings: tuple[str, ...] = ()
+    """All lines of a file of openings, or all random openings."""
     openings_source: str = ""
     """Source of the openings; only results with the same source can be compared."""
     cluster: ClusterTable = ClusterTable()
@@ -155,6 +158,18 @@ class Tournament(BaseModel):
         if stored != DEFAULT_RANKING or not self.has_default_ranking:
             return self
         return self.model_copy(update={"ranking": stored})
+
+    def with_openings_of(self, config: Mapping[str, Any] | None) -> "Tournament":
+        """Return the tournament with the openings of its stored games.
+
+        Earlier versions played an SPRT from all lines of a file, also if some were the same.
+
+        Args:
+            config: ``TournamentConfig.config`` as it is stored; None if there is none.
+        """
+        if config is None or Plan.from_json(config).openings != len(self.listed_openings):
+            return self
+        return self.model_copy(update={"openings": self.listed_openings})
 
     def opening(self, number: int) -> str:
         """Return the n-th opening, from 0 and repeated; every pair plays it twice, from both sides."""
@@ -295,7 +310,8 @@ def build_tournament(
         ranking=chosen_ranking,
         has_default_ranking=not ranking,
         bots=tuple(bots),
-        openings=book.texts,
+        openings=tuple(dict.fromkeys(book.texts)) if kind == "sprt" else book.texts,
+        listed_openings=book.texts,
         openings_source=book.source,
         format=dict(format_table),
         **settings,

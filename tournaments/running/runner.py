@@ -168,7 +168,7 @@ def open_run(tournament: Tournament, store: Store, base: Path | None = None, *, 
     """
     identity = store.identity()
     config = None if identity is None else store.config()
-    tournament = tournament.with_memory_of(identity).with_ranking_of(config)
+    tournament = tournament.with_memory_of(identity).with_ranking_of(config).with_openings_of(config)
     store.check_identity(tournament.identity())
     if base is not None:
         tournament = with_late_bots(tournament, store.journal(), base)
