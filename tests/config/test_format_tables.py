@@ -11,7 +11,7 @@ from tests.support.schedules import play
 from tournaments.analysis.tie_breaks import CRITERIA, PRESETS
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.load import ConfigError, load_tournament
-from tournaments.config.tournament import MAX_RANDOM_OPENINGS, Tournament
+from tournaments.config.tournament import MAX_SPRT_OPENINGS, Tournament
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store, StoreError
 from tournaments.running.runner import open_run
@@ -204,7 +204,8 @@ def test_rankings_and_anchors(tmp_path: Path) -> None:
         (THREE + 'format = "knockout"\n', 6),
         (THREE + 'format = {kind = "groups", groups = 1}\n', 4),
         (TWO + 'format = {kind = "sprt", max_games = 20}\n', 10),
-        (TWO + 'format = {kind = "sprt", max_games = 100000}\n', MAX_RANDOM_OPENINGS),
+        (TWO + 'format = "sprt"\n', 1000),
+        (TWO + 'format = {kind = "sprt", max_games = 100000}\n', MAX_SPRT_OPENINGS),
     ],
 )
 def test_as_many_random_openings_as_are_needed(tmp_path: Path, text: str, most: int) -> None:
@@ -237,6 +238,32 @@ def test_an_opening_that_is_listed_often_is_no_new_evidence_for_a_test(tmp_path:
         store.claim(cup.name, {**config, "openings": len(lines)}, cup.identity())
         for _ in range(2):
             assert open_run(cup, store).tournament.openings == tuple(lines)
+
+
+def sprt(folder: Path, max_games: int) -> Tournament:
+    """Return a test with random openings."""
+    text = TWO + "openings = {random = {plies = 5, seed = 1}}\n"
+    return load(folder, f'{text}format = {{kind = "sprt", elo0 = -40, elo1 = 40, max_games = {max_games}}}')
+
+
+def test_a_test_of_bots_without_chance_has_openings_for_all_its_games(tmp_path: Path) -> None:
+    """Each opening is won by the bot that begins."""
+    cup = sprt(tmp_path, 1040)
+    schedule = cup.plan.schedule(cup.names, [Entrant(), Entrant()])
+    results = play(schedule, lambda game: Result(0, line=f"{cup.opening(game.opening)}/{game.first}"))
+    end = schedule.conclusion(History(results))
+    assert end.startswith("undecided after 1040 games: no more games are allowed")
+
+
+@pytest.mark.parametrize(("max_games", "kept"), [(1000, 1000), (1040, 500)])
+def test_a_test_keeps_the_openings_of_an_earlier_version(tmp_path: Path, max_games: int, kept: int) -> None:
+    """Earlier versions repeated the first 500 openings, if ``max_games`` was more than 1000."""
+    cup, more = sprt(tmp_path, max_games), sprt(tmp_path, 2000)
+    with Store(tmp_path / "results.db") as store:
+        store.claim(cup.name, {**TournamentResults.of(cup).config(), "openings": 500}, cup.identity())
+        for _ in range(2):
+            assert open_run(more, store).tournament.openings == more.openings[:kept]
+    assert len(more.openings) == 1000
 
 
 # Identity

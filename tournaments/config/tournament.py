@@ -35,6 +35,10 @@ from tournaments.schedule.plan import ROUND_ROBIN, Plan
 
 MAX_RANDOM_OPENINGS = 500
 """Maximum number of random openings for a format that may need any number; after these they repeat."""
+MAX_SPRT_OPENINGS = 5000
+"""The same for an SPRT, in which each pair needs another one.  Documented."""
+EARLIER_SPRT_OPENINGS = 500
+"""Maximum for an SPRT in earlier versions."""
 
 DEFAULT_RANKING = "points"
 DEFAULT_RANKINGS = {"gauntlet": "score", "swiss": "swiss"}
@@ -162,14 +166,22 @@ class Tournament(BaseModel):
     def with_openings_of(self, config: Mapping[str, Any] | None) -> "Tournament":
         """Return the tournament with the openings of its stored games.
 
-        Earlier versions played an SPRT from all lines of a file, also if some were the same.
+        Earlier versions played an SPRT from all lines of a file, also if some were the same, and from fewer
+        random openings.
 
         Args:
             config: ``TournamentConfig.config`` as it is stored; None if there is none.
         """
-        if config is None or Plan.from_json(config).openings != len(self.listed_openings):
+        if config is None:
             return self
-        return self.model_copy(update={"openings": self.listed_openings})
+        stored = Plan.from_json(config)
+        openings = self.openings
+        if stored.openings == len(self.listed_openings):
+            openings = self.listed_openings
+        elif stored.kind == "sprt" and stored.openings == EARLIER_SPRT_OPENINGS:
+            is_capped = stored.format["max_games"] // 2 > EARLIER_SPRT_OPENINGS
+            openings = openings[:EARLIER_SPRT_OPENINGS] if is_capped else openings
+        return self.model_copy(update={"openings": openings})
 
     def opening(self, number: int) -> str:
         """Return the n-th opening, from 0 and repeated; every pair plays it twice, from both sides."""
@@ -366,7 +378,8 @@ def _openings_wanted(parameters: Mapping[str, Any], rounds: int, bots: int) -> i
     elif kind == "groups":
         wanted = rounds + math.ceil(math.log2(max(2, parameters["groups"] * parameters["advance"]))) * bracket
     elif kind == "sprt":
-        wanted = parameters["max_games"] // 2
+        max_games: int = parameters["max_games"]
+        return min(max_games // 2, MAX_SPRT_OPENINGS)
     else:
         return rounds * pairs
     return min(wanted, MAX_RANDOM_OPENINGS)
