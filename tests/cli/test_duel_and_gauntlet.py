@@ -184,6 +184,9 @@ def test_a_fixed_number_of_games() -> None:
     assert value["decision"] in ("stronger", "undecided")
     text = duel("first_legal", "greedy", "--games", "6")
     assert "% of 6 games" in text
+    refused = invoke("duel", "first_legal", "greedy", "--games", "4", "--out", "out", *QUICK)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "rounds = 2 (--games of a duel or gauntlet) can be raised, not lowered" in refused.stderr
     assert text.splitlines()[0].endswith(", openings: random, 5 plies, seed 1")
 
 
@@ -211,6 +214,10 @@ def test_max_games_can_be_raised() -> None:
     assert "The limit, --max-games 4, is reached: the same command with this --out and a higher" in text
     more = duel("greedy", "minimax:1", "--sprt", "0,2", "--max-games", "6")
     assert "\nUndecided after 6 games.\n" in more
+    less = ("--sprt", "0,2", "--max-games", "4", "--out", "out", *QUICK, "--game", "kalah(4,3)")
+    refused = invoke("duel", "greedy", "minimax:1", *less)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "max_games = 4 (--max-games of a duel) can be raised, not lowered" in refused.stderr
 
 
 @pytest.mark.slow
@@ -300,7 +307,10 @@ def test_json_and_more_games_later() -> None:
     }
     assert value["faults"] == []
     assert gauntlet(*two, "4")["games"] == 8
-    for others, why in ((("1-2", "2"), ""), (("1-3", "4"), "holds another tournament")):
+    for others, why in (
+        (("1-2", "2"), "(--games of a duel"),
+        (("1-3", "4"), "holds another tournament"),
+    ):
         levels, games = others
         refused = invoke("gauntlet", "random:3", "--levels", levels, "--games", games, "--out", "out", *QUICK)
         assert (refused.exit_code, refused.stdout) == (2, "")

@@ -114,9 +114,12 @@ class Run:
         known = {pairing.key for pairing in self.schedule.pairings(self.history)}
         strange = [key for key in self.rulings.results if key not in known]
         if strange:
+            length = f"rounds = {tournament.rounds} (--games of a duel or gauntlet)"
+            if tournament.format["kind"] == "sprt":
+                length = f"max_games = {tournament.format['max_games']} (--max-games of a duel)"
             raise StoreError(
                 f"{store.location} holds {len(strange)} games that this tournament does not have, such as "
-                f"{strange[0]}: rounds = {tournament.rounds} can be raised, not lowered"
+                f"{strange[0]}: {length} can be raised, not lowered"
             )
         self.report = RunReport(total=self.schedule.total(self.history), before=len(self.rulings.results))
 
