@@ -91,16 +91,18 @@ def own_file_options(
     if writable is None:
         return words, None
     copies = Placement(user is not None)
-    for path in shown:
-        if path.is_relative_to(writable) and path in own:
+    # The directory in memory hides what was shown there as a part of /usr or of an installation.
+    inside = _outermost((path for path in (*own, *needed) if path.is_relative_to(writable)), ())
+    for path in inside:
+        if path in own:
             copies.add(path)
     if writable in copies.whole:
         return words + copies.read_only_words(descriptors), None
     words += copies.writable_words(writable, limits.directory_mb * MIB)
     if Path(player.cwd) != writable:
         words += ("--perms", "0777", "--dir", player.cwd)  # bubblewrap starts the bot there
-    for path in shown:
-        if path.is_relative_to(writable) and path not in own:
+    for path in inside:
+        if path not in own:
             words += ("--ro-bind", str(path), str(path))
     return words, copies.make_writable(writable, user)
 
@@ -129,15 +131,15 @@ def identity_options(user: int, descriptors: list[int]) -> Iterable[str]:
         yield from ("--perms", "0444", "--ro-bind-data", str(descriptors[-1]), path)
 
 
-def _is_inside(path: Path, others: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(other) for other in (*SHOWN_ALWAYS, *others))
+def _is_inside(path: Path, others: Iterable[Path], always: Iterable[Path] = SHOWN_ALWAYS) -> bool:
+    return any(path.is_relative_to(other) for other in (*always, *others))
 
 
-def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return the outermost of the paths, without those that every sandbox shows or replaces."""
+def _outermost(paths: Iterable[Path], always: Iterable[Path] = SHOWN_ALWAYS) -> list[Path]:
+    """Return the outermost of the paths, without those inside the directories that are shown always."""
     found: list[Path] = []
     for path in sorted(set(paths), key=lambda path: (len(path.parts), path)):
-        if not _is_inside(path, found):
+        if not _is_inside(path, found, always):
             found.append(path)
     return found
 

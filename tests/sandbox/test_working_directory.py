@@ -4,6 +4,8 @@ import contextlib
 import os
 import socket
 import stat
+import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from referee.judge.results import GameRecord, Player
 from referee.playing import Job, play_game
 from referee.process.bot import Bot
 from referee.sandbox.working_directory import COPIED_FILE_BYTES, MAX_COPIED_FILES, MAX_FOLDER_FILES
-from tests.sandbox.test_confined_bots import LIMITS, PATIENT, PYTHON_BOT, SMALL
+from tests.sandbox.test_confined_bots import LIMITS, PATIENT, PYTHON_BOT, SMALL, make_environment
 from tests.support.confinement import needs_sandbox
 from tournaments.bots.resolve import resolve_bot
 from tournaments.results.game_files import write_kept_files
@@ -116,6 +118,31 @@ attempt("write", lambda: put("log.txt", "1"))
     text = str(script) if how == "file" else "python3 bot.py"
     assert await answers(resolve_bot(text, script.parent)) == {"names": "bot.py", "write": "done"}
     assert sorted(path.name for path in script.parent.iterdir()) == ["bot.py", "other.py"]
+
+
+READS_AND_WRITES = """
+attempt("data", lambda: get("data.txt"))
+attempt("write", lambda: put("log.txt", "1"))
+"""
+
+
+async def test_a_bot_in_the_virtual_environment_that_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after ``python3 -m venv kalarena; cd kalarena; kalarena new python mybot``."""
+    make_environment(tmp_path / "kalarena")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "kalarena" / "bin" / "python"))
+    player = bot(tmp_path / "kalarena" / "mybot", READS_AND_WRITES, {"data.txt": "text"})
+    assert player.command[0] == sys.executable
+    assert await answers(player) == {"data": "text", "write": "done"}
+    assert not (tmp_path / "kalarena" / "mybot" / "log.txt").exists()
+
+
+@pytest.mark.skipif(not os.access("/usr/local", os.W_OK), reason="no file can be made below /usr")
+async def test_a_bot_in_a_home_below_usr() -> None:
+    with tempfile.TemporaryDirectory(dir="/usr/local") as folder:
+        player = bot(Path(folder), READS_AND_WRITES, {"data.txt": "text"})
+        assert await answers(player) == {"data": "text", "write": "done"}
 
 
 async def test_games_share_nothing(tmp_path: Path) -> None:
