@@ -16,6 +16,7 @@ from pathlib import Path
 
 from referee.errors import RefereeError
 from referee.judge.events import LimitPassed
+from referee.judge.faults import classified
 from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.process.bot import Bot
@@ -206,8 +207,14 @@ def _raise_if_passed(passed: object, bot: Bot) -> None:
 
 
 def _check_result(bot: Bot, unpacker: Unpacker) -> None:
-    """Raise NotBuiltError if the build failed, RefereeError if the sandbox failed."""
-    _raise_if_passed(bot.exited_event(), bot)
+    """Raise NotBuiltError if the build failed, RefereeError if the sandbox or the host failed."""
+    end = bot.exited_event()
+    _raise_if_passed(classified(end, "the build command", bot.limits), bot)
+    if end.host_kills and end.group_kills is None and not unpacker.ended:
+        # A program such as make reports another status if its compiler was killed.
+        raise RefereeError(
+            "the build command failed while this host, or what we may use of it, had no memory left"
+        )
     printed = bot.stderr.text()
     if not unpacker.copied:
         raise NotBuiltError(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from referee.process import confined_build
+from referee.process.bot import Bot
 from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tests.support.builders import invoke
@@ -291,6 +292,64 @@ def test_commands_that_cannot_be_run(place: BuildFolder, sandbox: Sandbox) -> No
     with pytest.raises(BotError, match="this host's fault") as not_made:
         resolve_bot(str(place.bot), place.base, game="manchester", build_in=broken)
     assert not_made.value.is_ours
+
+
+NO_MEMORY_LEFT = "this host's fault, not the bot's: the build command .*no memory left"
+
+
+def count_kills(
+    monkeypatch: pytest.MonkeyPatch, host_kills: int, group_kills: tuple[int, int] | None = None
+) -> None:
+    """Set what the kernel counts during a build."""
+    exited = Bot.exited_event
+    monkeypatch.setattr(
+        Bot,
+        "exited_event",
+        lambda bot: exited(bot)._replace(host_kills=host_kills, group_kills=group_kills),
+    )
+
+
+@pytest.mark.parametrize(
+    ("ends", "host_kills", "group_kills", "words"),
+    [
+        ("kill -9 $$", 0, (1, 1), "used over 1024 MB of memory"),
+        ("kill -9 $$", 0, (0, 1), NO_MEMORY_LEFT),
+        ("kill -9 $$", 1, None, NO_MEMORY_LEFT),
+        ("sh -c 'kill -9 $$' || exit 2", 1, None, NO_MEMORY_LEFT),  # as make does
+        ("exit 2", 1, (0, 0), "ended with exit status 2"),
+    ],
+)
+def test_a_build_that_ends_for_lack_of_memory(
+    place: BuildFolder,
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: str,
+    host_kills: int,
+    group_kills: tuple[int, int] | None,
+    words: str,
+) -> None:
+    count_kills(monkeypatch, host_kills, group_kills)
+    with pytest.raises(BuildError, match=words) as raised:
+        build(place.bot, place.write(f"{ends}\n"), ["engine"], sandbox)
+    assert raised.value.is_ours == (words == NO_MEMORY_LEFT)
+
+
+def test_a_build_that_succeeds_while_the_host_kills_others(
+    place: BuildFolder, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count_kills(monkeypatch, host_kills=1)
+    assert place.made_by(place.write(MAKES), ["engine"], sandbox) == {"bot/engine"}
+
+
+def test_a_sandbox_that_fails_after_its_start(place: BuildFolder, sandbox: Sandbox) -> None:
+    bwrap = place.base / "bwrap"
+    bwrap.write_text(f'#!/bin/sh\nexec {sandbox.tools.bwrap} --ro-bind /nowhere /mnt "$@"\n')
+    bwrap.chmod(0o755)
+    broken = replace(sandbox, tools=replace(sandbox.tools, bwrap=str(bwrap)))
+    words = "this host's fault, not the bot's: the sandbox of the build command failed: .*/nowhere"
+    with pytest.raises(BuildError, match=words) as raised:
+        build(place.bot, place.write(MAKES), ["engine"], broken)
+    assert raised.value.is_ours
 
 
 # Compilers
