@@ -17,6 +17,8 @@ SHOWN_ALWAYS = tuple(
 """Paths that every sandbox shows."""
 STORES = (Path("/nix/store"), Path("/gnu/store"))
 """Stores of programs (Nix, Guix), in which each program has a directory of its own, and needs many others."""
+MANAGED = ("versions", "installs")
+"""Directories in which version managers (pyenv, asdf) install programs, beside the ``shims`` on PATH."""
 MAX_LINKS = 40
 """Most links followed from a program's name to its file; the kernel's own bound (MAXSYMLINKS)."""
 FIRST_LINE_BYTES = 256
@@ -63,8 +65,8 @@ def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = Fal
 
     ``own`` are the bot's files, which are shown anyway.  The program, its first line and its links are chosen
     by the bot's author, who must not choose which files of the host are shown: only files in directories of
-    this process's PATH are shown, and their installations, unless ``trusted`` is True because the operator or
-    Kalarena itself named the program.
+    this process's PATH are shown, or behind shims there, and their installations, unless ``trusted`` is True
+    because the operator or Kalarena itself named the program.
     """
     found: dict[Path, None] = {}
     for each in (program, interpreter_of(program)):
@@ -77,13 +79,13 @@ def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = Fal
 def is_installed(program: Path, home: Path, *, follow: bool = True) -> bool:
     """Return True if a program belongs to the host, not to a bot.
 
-    That is so if it is in a directory that every sandbox shows or that is on PATH, in a store of programs, or
-    in an installation.  A program in the bot's ``home`` beside a ``lib`` can be the bot's own all the same,
-    unless its directory is recognized as an interpreter's.  Links are followed if ``follow`` is True.
+    That is so if it is in a directory that every sandbox shows or that is on PATH, behind a shim on PATH, in
+    a store of programs, or in an installation.  A program in the bot's ``home`` beside a ``lib`` can be the
+    bot's own all the same, unless its directory is recognized as an interpreter's.  Links are followed if
+    ``follow`` is True.
     """
-    directories = _trusted_directories()
     for path in _links(program):
-        if path.parent in directories or _is_inside(path, (*SHOWN_ALWAYS, *STORES)):
+        if _is_trusted(path) or _is_inside(path, STORES):
             return True
         installation = _installation(path)
         if installation is not None and (installation == path.parent.parent or not path.is_relative_to(home)):
@@ -111,10 +113,14 @@ def program_directories(program: Path) -> list[str]:
     return [str(interpreter.parent)]
 
 
-def _trusted_directories() -> set[Path]:
-    """Return the directories with programs that this process itself would run."""
-    named = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
-    return {Path(sys.executable).parent, Path(sys.base_prefix, "bin"), *named}
+def _is_trusted(program: Path) -> bool:
+    """Return True if this process itself would run a program: it is on PATH, or behind a shim there."""
+    on_path = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
+    if program.parent in (Path(sys.executable).parent, Path(sys.base_prefix, "bin"), *on_path):
+        return True
+    shims = [folder for folder in on_path if folder.name == "shims" and _is_there(folder / program.name)]
+    managed = [folder.parent / name for folder in shims for name in MANAGED]
+    return _is_inside(program, (*SHOWN_ALWAYS, *managed))
 
 
 def _is_inside(path: Path, others: Iterable[Path]) -> bool:
@@ -122,11 +128,10 @@ def _is_inside(path: Path, others: Iterable[Path]) -> bool:
 
 
 def _needs_of(program: Path, own: Sequence[Path], *, trusted: bool) -> Iterator[Path]:
-    directories = _trusted_directories()
     for path in _links(program):
         if not trusted and _is_inside(path, own):
             continue  # shown anyway; the target of the link is next
-        trusted = trusted or path.parent in directories or _is_inside(path, SHOWN_ALWAYS)
+        trusted = trusted or _is_trusted(path)
         if not trusted:
             return
         yield path

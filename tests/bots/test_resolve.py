@@ -400,6 +400,22 @@ def test_a_shim_is_replaced_by_the_program_behind_it(
     assert resolve_bot("tool --fast", tmp_path).command == (str(expected), "--fast")
 
 
+@pytest.mark.parametrize("program", ["tool", "java"])
+def test_a_shim_that_a_bot_names_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    """Bots with a manifest, and jar files."""
+    real = make_file(tmp_path / ".asdf" / "installs" / "bin" / program, executable=True)
+    shim = make_file(tmp_path / ".asdf" / "shims" / program, "#!/bin/sh\n", executable=True)
+    asdf = f'#!/bin/sh\n[ "$1 $2" = "which {program}" ] && echo {real}\n'
+    monkeypatch.setenv("PATH", f"{shim.parent}:{make_file(tmp_path / 'asdf', asdf, executable=True).parent}")
+    jar = make_file(tmp_path / "bot" / "player.jar")
+    if program == "java":
+        assert resolve_bot("bot", tmp_path).command == (str(real), "-jar", str(jar))
+    make_file(tmp_path / "bot" / "bot.toml", f'command = ["{program}", "player.jar"]\n')
+    assert resolve_bot("bot", tmp_path).command == (str(real), "player.jar")
+
+
 def test_a_link_to_rustup_is_replaced_by_the_program_that_rustup_names(tmp_path: Path) -> None:
     real = make_file(tmp_path / "toolchain" / "rustc", "#!/bin/sh\n", executable=True)
     script = f"#!/bin/sh\n[ $1 = which ] && echo {real.parent}/$2\n"

@@ -173,6 +173,26 @@ async def test_python_of_a_virtual_environment(tmp_path: Path) -> None:
     assert await plays_and_says(player) == "found"
 
 
+async def test_a_program_of_a_version_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is behind a shim on PATH, and its own directory is not on PATH."""
+    nodenv = tmp_path / ".nodenv"
+    installed = nodenv / "versions" / "20.1.0"
+    files = {
+        installed / "bin" / "node": '#!/bin/sh\n. "${0%/*}/../lib/node_modules/start"\n',
+        installed / "lib" / "node_modules" / "start": 'exec python3 "$@"\n',
+        nodenv / "shims" / "node": f"#!/bin/sh\nexec {nodenv}/libexec/nodenv exec node\n",
+        nodenv / "libexec" / "nodenv": f'#!/bin/sh\necho "{installed}/bin/$2"\n',
+        tmp_path / "bot" / "bot.js": PYTHON_BOT,
+        tmp_path / "bot" / "bot.toml": 'command = ["node", "bot.js"]\n',
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{nodenv / 'shims'}:/usr/bin:/bin")
+    await plays_and_says(resolve_bot("bot", tmp_path))
+
+
 @pytest.mark.parametrize("name", ["with space", "größe-\u4e2d\nfeed", "-quote'\"%s;$(x)"])
 async def test_directories_of_any_name(tmp_path: Path, name: str) -> None:
     said = await plays_and_says(report_bot(tmp_path / name, "sys.stderr.write(os.getcwd())\n", f"./{name}"))

@@ -104,6 +104,22 @@ def test_only_what_we_would_run_ourselves_is_shown(tmp_path: Path, monkeypatch: 
     assert set(needed_paths(bot, [bot.parent])) == {python, tmp_path / "prefix"}
 
 
+def test_programs_behind_shims_on_path_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shims of a version manager are on PATH, and not the directories of its programs."""
+    manager = tmp_path / ".asdf"
+    python = make_installation(manager / "installs" / "python" / "3.11")
+    other = make_program(python.parent / "without-shim")
+    elsewhere = make_installation(tmp_path / "prefix")
+    make_program(manager / "shims" / "python3")
+    assert needed_paths(python) == []
+    put_on_path(monkeypatch, manager / "shims")
+    assert set(needed_paths(python)) == {python, python.parent.parent}
+    assert needed_paths(other) == needed_paths(elsewhere) == []
+    plain = make_program(manager / "installs" / "perl" / "python3")
+    assert is_installed(plain, tmp_path)
+    assert not is_installed(plain.with_name("perl"), tmp_path)
+
+
 def test_our_own_interpreter_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the environment nor its base has to be on PATH."""
     base = make_installation(tmp_path / "base")

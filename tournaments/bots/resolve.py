@@ -27,7 +27,7 @@ from sample_bots.catalog import (
 from sample_bots.strong import kernels
 from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import MANIFEST_FILE, load_manifest
-from tournaments.bots.toolchains import behind_shim
+from tournaments.bots.toolchains import behind_shim, find_program
 
 SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
 """Shared directories: no directory above them is a bot's own."""
@@ -225,8 +225,7 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
         if built and not os.access(path, os.X_OK):
             raise BotError(_not_executable(path))
         return (str(path), *words[1:])
-    # `python` and `python3` are the current interpreter: another one may be a slow shim, or missing.
-    found = sys.executable if program in ("python", "python3") else shutil.which(program)
+    found = find_program(program)
     if found is None:
         raise BotError(
             f"{directory}: its {MANIFEST_FILE} names the program {program!r}, which is not on PATH"
@@ -303,7 +302,7 @@ def _file_command(path: Path) -> tuple[str, ...]:
     ):
         return (sys.executable, str(path))
     if path.suffix == ".jar":
-        java = shutil.which("java")
+        java = find_program("java")
         if java is None:
             raise BotError(f"{path} needs java, which is not on PATH")
         return (java, "-jar", str(path))

@@ -66,9 +66,9 @@ COMPILERS = (
 
 
 def find_program(word: str) -> str | None:
-    """Return the program for the first word of a build command: a path unchanged, else the one on PATH.
+    """Return the program for the first word of a command in a manifest: a path unchanged, else that on PATH.
 
-    ``python3`` is the current interpreter, as for bots: another one may be a slow shim.
+    ``python3`` is the current interpreter: another one may be a slow shim, or missing.
     """
     if os.sep in word:
         return word
