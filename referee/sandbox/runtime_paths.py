@@ -88,7 +88,7 @@ def is_installed(program: Path, home: Path, *, follow: bool = True) -> bool:
         if _is_trusted(path) or _is_inside(path, STORES):
             return True
         installation = _installation(path)
-        if installation is not None and (installation == path.parent.parent or not path.is_relative_to(home)):
+        if installation is not None and (path.is_relative_to(installation) or not path.is_relative_to(home)):
             return True
         if not follow:
             break
@@ -170,6 +170,8 @@ INSTALLED = (
     *("lib/julia", "lib/mono", "lib/erlang"),
 )
 """Patterns of paths; a directory that contains one of them is the installation of an interpreter."""
+WITHOUT_BIN = {"dotnet": "host/fxr", "zig": "lib/std"}
+"""Programs in the outermost directory of their installation -> path in it by which that is recognized."""
 
 
 def home_directory() -> Path | None:
@@ -179,20 +181,22 @@ def home_directory() -> Path | None:
 
 
 def _installation(program: Path) -> Path | None:
-    """Return the directory that an interpreter was installed into, which contains its ``bin``.
+    """Return the directory that an interpreter was installed into, which contains its ``bin`` or itself.
 
     None if there is none, or if it is too wide to be shown: a home directory, the root.
     """
-    if program.parent.name != "bin" or _is_inside(program, SHOWN_ALWAYS):
+    mark = WITHOUT_BIN.get(program.name)
+    has_bin = mark is None or not _is_there(program.parent / mark)
+    if (has_bin and program.parent.name != "bin") or _is_inside(program, SHOWN_ALWAYS):
         return None
-    prefix = program.parent.parent
+    prefix = program.parent.parent if has_bin else program.parent
     home = home_directory()
     real = prefix.resolve()
     if home is not None and (home.resolve().is_relative_to(real) or home.is_relative_to(prefix)):
         return None
     if real.name == ".local" or real == Path("/home"):
         return None
-    if any(next(prefix.glob(pattern), None) is not None for pattern in INSTALLED):
+    if not has_bin or any(next(prefix.glob(pattern), None) is not None for pattern in INSTALLED):
         return prefix
     return prefix / "lib" if (prefix / "lib").is_dir() else None
 

@@ -90,6 +90,22 @@ def test_an_installation_is_known_by_its_files(tmp_path: Path, file: str, shown:
     assert needed_paths(program, [tmp_path], trusted=True) == []  # it is seen anyway
 
 
+@pytest.mark.parametrize(
+    ("name", "file"), [("dotnet", "host/fxr/8.0.0/libhostfxr.so"), ("zig", "lib/std/std.zig")]
+)
+def test_an_installation_without_a_bin(tmp_path: Path, name: str, file: str) -> None:
+    """Those of .NET and Zig, whose archives have the program beside its libraries."""
+    program = make_program(tmp_path / "installed" / name)
+    make_program(tmp_path / "installed" / file)
+    (tmp_path / "link").symlink_to(program)
+    assert shown(program, tmp_path / "installed" / file)
+    assert shown(tmp_path / "link", tmp_path / "installed" / file)
+    assert is_installed(program, tmp_path / "cup")
+    own = make_program(tmp_path / "installed" / "solve")
+    assert needed_paths(own, trusted=True) == [own]
+    assert not is_installed(own, tmp_path / "cup")
+
+
 # Paths that a bot may not choose
 
 
