@@ -25,6 +25,14 @@ FIRST_LINE_BYTES = 256
 """Bytes of a script that the kernel reads to find its interpreter (BINPRM_BUF_SIZE)."""
 
 
+def is_there(path: Path) -> bool:
+    """Return True if a path exists and is not in a directory that is closed to us."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def first_line(path: Path) -> bytes:
     """Return the first line of a file without its line feed; empty if it cannot be read."""
     try:
@@ -57,7 +65,7 @@ def interpreter_of(program: Path) -> Path | None:
         if not names or names[0].startswith("-") or "=" in names[0]:
             return None
         asked = sys.executable if names[0] in ("python", "python3") else shutil.which(names[0]) or ""
-    return Path(asked) if asked and _is_there(Path(asked)) else None
+    return Path(asked) if asked and is_there(Path(asked)) else None
 
 
 def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = False) -> list[Path]:
@@ -95,13 +103,6 @@ def is_installed(program: Path, home: Path, *, follow: bool = True) -> bool:
     return False
 
 
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # in a directory that is closed to us
-        return False
-
-
 def program_directories(program: Path) -> list[str]:
     """Return the directories that a script's PATH needs for ``env NAME`` to find its interpreter.
 
@@ -118,7 +119,7 @@ def _is_trusted(program: Path) -> bool:
     on_path = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
     if program.parent in (Path(sys.executable).parent, Path(sys.base_prefix, "bin"), *on_path):
         return True
-    shims = [folder for folder in on_path if folder.name == "shims" and _is_there(folder / program.name)]
+    shims = [folder for folder in on_path if folder.name == "shims" and is_there(folder / program.name)]
     managed = [folder.parent / name for folder in shims for name in MANAGED]
     return _is_inside(program, (*SHOWN_ALWAYS, *managed))
 
@@ -186,7 +187,7 @@ def _installation(program: Path) -> Path | None:
     None if there is none, or if it is too wide to be shown: a home directory, the root.
     """
     mark = WITHOUT_BIN.get(program.name)
-    has_bin = mark is None or not _is_there(program.parent / mark)
+    has_bin = mark is None or not is_there(program.parent / mark)
     if (has_bin and program.parent.name != "bin") or _is_inside(program, SHOWN_ALWAYS):
         return None
     prefix = program.parent.parent if has_bin else program.parent

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from referee.process.confined_build import Toolchains
-from referee.sandbox.runtime_paths import SHOWN_ALWAYS, needed_paths
+from referee.sandbox.runtime_paths import SHOWN_ALWAYS, is_there, needed_paths
 
 SHIM_MANAGERS = ("pyenv", "rbenv", "nodenv", "jenv", "goenv", "asdf", "mise")
 """Version managers with a ``shims`` folder on PATH, whose ``which`` prints the program behind a shim."""
@@ -43,18 +43,11 @@ def _manager(path: Path) -> str | None:
         if name is None:
             return None
         beside = path.parent.parent / "libexec" / name
-        return shutil.which(name) or (str(beside) if _exists(beside) else None)
+        return shutil.which(name) or (str(beside) if is_there(beside) else None)
     rustup = path.parent / RUSTUP
-    if path.name != RUSTUP and _exists(rustup) and _exists(path) and path.samefile(rustup):
+    if path.name != RUSTUP and is_there(rustup) and is_there(path) and path.samefile(rustup):
         return str(rustup)
     return None
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False
 
 
 COMPILERS = (
