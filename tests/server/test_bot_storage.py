@@ -1,6 +1,7 @@
 """The store of built bots: bots appear whole or not at all, unchanged, and built from their sources."""
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -101,6 +102,14 @@ def test_the_size_of_built_bots(storage: BotStorage) -> None:
 def test_uploaded_products_are_built_again(storage: BotStorage) -> None:
     content = build(storage, built_bot("cp source.c bot.py", source_c="new", bot_py="old"))
     assert (storage.bot(content) / "bot.py").read_text() == "new"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_uploaded_intermediate_files_are_built_again(storage: BotStorage) -> None:
+    """An object file may be of another system, or older than its source."""
+    makefile = "bot.py: part.o table\n\tcat part.o table > bot.py\npart.o: part.c\n\tcp part.c part.o\n"
+    content = build(storage, built_bot("make", Makefile=makefile, part_c="new ", part_o="old ", table="data"))
+    assert (storage.bot(content) / "bot.py").read_text() == "new data"
 
 
 @pytest.mark.parametrize(

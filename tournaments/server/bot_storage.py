@@ -20,6 +20,7 @@ from pathlib import Path
 
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox
+from tournaments.bots.build import SOURCES
 from tournaments.bots.digest_store import DigestStore
 from tournaments.bots.errors import BotError, ManifestError
 from tournaments.bots.manifest import load_manifest
@@ -31,11 +32,11 @@ from tournaments.server.checks.bot_job import BotJob, Task
 BOT, DIGEST_FILE = "bot", "digest"
 MODE, EXECUTABLE_MODE = 0o644, 0o755
 """Permissions like those of a student's own files: a build may write them."""
-SOURCES_NS, PRODUCTS_NS = 1_000_000_000, 0
-"""Modification times of copies, in nanoseconds since 1970.
+PRODUCTS_NS, OTHERS_NS, SOURCES_NS = 0, 1_000_000_000, 2_000_000_000
+"""Modification times of copies, in nanoseconds since 1970: of products, other files and sources.
 
-An upload has no times.  Uploaded products are made older than the sources, so that the bot that plays is
-built from its sources.
+An upload has no times.  The sources are made the newest files, so that the bot that plays is built from them,
+and not from object files of an earlier build.  Declared products may depend on other files, too.
 """
 BLOCK_BYTES = 512
 """Unit of st_blocks (stat(2)): a sparse file needs less than its size."""
@@ -149,7 +150,8 @@ class BotStorage(DigestStore):
         files = self.contents.read(content)
         write_files(bot, files, MODE, EXECUTABLE_MODE)
         for file in files:
-            os.utime(bot / file.path, ns=(SOURCES_NS, SOURCES_NS))
+            time_ns = SOURCES_NS if Path(file.path).suffix.lower() in SOURCES else OTHERS_NS
+            os.utime(bot / file.path, ns=(time_ns, time_ns))
         with contextlib.suppress(ManifestError):  # reported when the bot is resolved
             manifest = load_manifest(bot)
             for product in manifest.products if manifest is not None and manifest.build is not None else ():
