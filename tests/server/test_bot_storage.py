@@ -112,6 +112,12 @@ def test_uploaded_intermediate_files_are_built_again(storage: BotStorage) -> Non
     assert (storage.bot(content) / "bot.py").read_text() == "new data"
 
 
+def test_a_build_can_make_a_zip_archive_of_uploaded_files(storage: BotStorage) -> None:
+    """These have no times before 1980; a jar or a .pyz is such an archive."""
+    files = built_bot("python3 -m zipapp source -o bot.py")
+    build(storage, [*files, SubmittedFile("source/__main__.py", b"pass")])
+
+
 @pytest.mark.parametrize(
     ("files", "sentence"),
     [

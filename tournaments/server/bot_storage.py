@@ -32,11 +32,12 @@ from tournaments.server.checks.bot_job import BotJob, Task
 BOT, DIGEST_FILE = "bot", "digest"
 MODE, EXECUTABLE_MODE = 0o644, 0o755
 """Permissions like those of a student's own files: a build may write them."""
-PRODUCTS_NS, OTHERS_NS, SOURCES_NS = 0, 1_000_000_000, 2_000_000_000
+PRODUCTS_NS, OTHERS_NS, SOURCES_NS = ((946_684_800 + second) * 10**9 for second in range(3))
 """Modification times of copies, in nanoseconds since 1970: of products, other files and sources.
 
 An upload has no times.  The sources are made the newest files, so that the bot that plays is built from them,
 and not from object files of an earlier build.  Declared products may depend on other files, too.
+The times begin in 2000: zip archives have no times before 1980, and a build that makes one would fail.
 """
 BLOCK_BYTES = 512
 """Unit of st_blocks (stat(2)): a sparse file needs less than its size."""
