@@ -148,6 +148,7 @@ async def test_a_failed_build_is_a_report_with_its_output_in_the_log(jobs: Jobs)
     answer, report = await jobs.report(jobs.job(Task.CHECK, built_bot("seq 1 30; exit 7")))
     (item,) = report.failures
     assert item.sentence.startswith("the upload: its build command")
+    assert item.advice.startswith("run the build command in the bot's directory")
     assert "exit status 7" in answer.wrong
     assert [str(number) for number in range(1, 31)] == [line for line in jobs.lines if line.isdigit()]
     assert answer.digest == ""

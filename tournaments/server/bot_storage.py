@@ -179,7 +179,7 @@ def naming_the_upload(bot: Path) -> Iterator[None]:
     try:
         yield
     except BotError as error:
-        raise BotError(
+        raise type(error)(
             without_paths(str(error), bot),
             is_ours=error.is_ours,
             printed=without_paths(error.printed, bot),
