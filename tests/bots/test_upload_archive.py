@@ -101,6 +101,26 @@ def test_files_that_belong_to_no_bot_are_left_out() -> None:
     assert read(make_zip(Member(".gitignore"), BOT)).files[0].path == ".gitignore"
 
 
+def test_names_from_macos_are_stored_as_programs_spell_them() -> None:
+    """macOS may separate letters and accents, and programs name the file by letters with their accents."""
+    decomposed, composed = "M\u0075\u0308ller/ho\u0308rer.py", "M\u00fcller/h\u00f6rer.py"
+    uploads = [
+        read(make_zip(BOT, Member(decomposed))),
+        read_folder([("bot.py", BOT.content), (decomposed, b"print()\n")]),
+    ]
+    assert uploads == [read(make_zip(BOT, Member(composed)))] * 2
+    assert read(b"pass", "ho\u0308rer.py").files[0].path == "h\u00f6rer.py"
+    with pytest.raises(UploadError, match="differ only in upper and lower case, or in how letters are enc"):
+        read_folder([(decomposed, b""), (composed, b"")])
+
+
+def test_the_length_of_a_name_is_that_of_the_stored_name() -> None:
+    note = "\U0001d160"  # is decomposed even where letters are composed
+    assert "is a path of 480 bytes, 240 are allowed" in refusal(make_zip(Member(40 * note)))
+    accents = 120 * "o\u0308"
+    assert read(make_zip(Member(accents))).files[0].path == 120 * "\u00f6"
+
+
 def test_executable_files() -> None:
     """The owner's executable bit is kept; without permissions, the first bytes show a program."""
     modes = {"a": 0o104755, "b": 0o102644, "c": 0o100711, "d": 0o100677, "e": 0o100700, "f": 0o755}

@@ -5,6 +5,7 @@ anything is decompressed, and decompression stops where a size was false.  The m
 files, a second copy of the largest of them, and the archive's directory.
 """
 
+import unicodedata
 from collections.abc import Iterable
 from typing import BinaryIO
 
@@ -146,6 +147,7 @@ def _is_part(path: str, left_out: set[str], limits: UploadLimits) -> bool:
 
     Raises UploadError if the path is not allowed.
     """
+    path = _composed(path)
     check_structure(path)
     beginning = passed_over(path)
     if beginning is not None:
@@ -192,10 +194,15 @@ def _only_folder(paths: Iterable[str], left_out: set[str]) -> str | None:
 def _upload(files: Iterable[tuple[str, bytes, bool]], top: str | None, left_out: set[str]) -> Upload:
     skip = len(top) + 1 if top else 0
     submitted = sorted(
-        (SubmittedFile(path[skip:], content, executable) for path, content, executable in files),
+        (SubmittedFile(_composed(path[skip:]), content, executable) for path, content, executable in files),
         key=lambda file: file.path,
     )
     return Upload(tuple(submitted), top, tuple(sorted(left_out)))
+
+
+def _composed(path: str) -> str:
+    """Return a path as programs spell it: macOS may send letters and their accents as separate characters."""
+    return unicodedata.normalize("NFC", path)
 
 
 def _may_execute(entry: Entry, content: bytes) -> bool:
