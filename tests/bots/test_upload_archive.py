@@ -130,6 +130,11 @@ def test_executable_files() -> None:
     members = [Member("a", script, mode=0, system=0), Member("b", binary, mode=0), Member("c", mode=0)]
     assert [file.executable for file in read(make_zip(*members)).files] == [True, True, False]
     assert not read(make_zip(Member("a", script))).files[0].executable  # its mode forbids it
+    # Python and tar on Windows record these modes, tar as a program on Unix.
+    windows = [Member("a", script, mode=0o100666), Member("b", mode=0o100666), Member("c.bat", mode=0o100777)]
+    assert [file.executable for file in read(make_zip(*windows)).files] == [True, False, True]
+    windows[0].system = 0
+    assert read(make_zip(windows[0])).files[0].executable
     assert read(script, "bot.sh").files == (SubmittedFile("bot.sh", script, True),)
 
 

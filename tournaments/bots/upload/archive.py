@@ -5,6 +5,7 @@ anything is decompressed, and decompression stops where a size was false.  The m
 files, a second copy of the largest of them, and the archive's directory.
 """
 
+import stat
 import unicodedata
 from collections.abc import Iterable
 from typing import BinaryIO
@@ -43,6 +44,8 @@ TAR_SIGNATURE, TAR_SIGNATURE_AT = b"ustar", 257
 PROGRAMS = (b"#!", b"\x7fELF")
 """First bytes of files that Linux can run: a script that names its interpreter, a binary."""
 OWNER_MAY_EXECUTE = 0o100
+MODE_ON_WINDOWS = 0o666
+"""Permissions that Python's zipfile and tar record on Windows, which has no permission to execute."""
 
 NOTED = 100
 """Number of passed-over paths that are reported; an archive can have 65,534."""
@@ -207,7 +210,9 @@ def _composed(path: str) -> str:
 
 def _may_execute(entry: Entry, content: bytes) -> bool:
     """Return the owner's execute bit, without setuid and the like; a guess if there are no permissions."""
-    return bool(entry.mode & OWNER_MAY_EXECUTE) if entry.mode else _is_program(content)
+    if not entry.mode or stat.S_IMODE(entry.mode) == MODE_ON_WINDOWS:
+        return _is_program(content)
+    return bool(entry.mode & OWNER_MAY_EXECUTE)
 
 
 def _is_program(content: bytes) -> bool:
