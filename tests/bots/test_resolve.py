@@ -180,6 +180,17 @@ def test_a_python_file_runs_by_its_own_shebang_if_it_is_executable(tmp_path: Pat
     assert (player.command, player.name, player.cwd) == ((str(own),), "own", str(tmp_path))
 
 
+@pytest.mark.parametrize("executable", [False, True])
+def test_a_zipped_python_program_needs_no_first_line(tmp_path: Path, executable: bool) -> None:
+    """`python3 -m zipapp` writes such a file."""
+    program = make_file(tmp_path / "bot" / "mine.pyz", "PK\3\4", executable=executable)
+    for text in ("bot", "bot/mine.pyz"):
+        assert resolve_bot(text, tmp_path).command == (sys.executable, str(program))
+    script = make_file(tmp_path / "bot" / "other.py")
+    if not executable:
+        assert resolve_bot("bot", tmp_path).command == (sys.executable, str(script))  # as it always was
+
+
 def test_executable_files_and_paths_with_spaces(tmp_path: Path) -> None:
     script = make_file(tmp_path / "my best bot" / "bot.py")
     program = make_file(tmp_path / "my best bot" / "the engine-2.1", executable=True)

@@ -236,7 +236,8 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
 def _entry_point(directory: Path) -> Path:
     """Return the file to run in a bot's directory.
 
-    This is bot.py, else its one jar, else its one executable file, else its one Python file.
+    This is bot.py, else its one jar, else its one executable file, else its one Python file, else its one
+    zipped Python program.
     """
     script = directory / "bot.py"
     if script.is_file():
@@ -246,6 +247,7 @@ def _entry_point(directory: Path) -> Path:
         ("jar files", [path for path in files if path.suffix == ".jar"]),
         ("executable files", [path for path in files if _is_program(path)]),
         ("Python files", [path for path in files if path.suffix == ".py"]),
+        (".pyz files", [path for path in files if path.suffix == ".pyz"]),
     ):
         if len(found) == 1:
             return found[0]
@@ -297,7 +299,7 @@ def _file_command(path: Path) -> tuple[str, ...]:
         raise BotError(f"{path} cannot be read")
     # bot.py runs with the current interpreter even if it is executable: `env python3` may be a slow shim. So
     # does a script without a shebang: on some file systems every file is executable.
-    if path.suffix == ".py" and (
+    if path.suffix in (".py", ".pyz") and (
         path.name == "bot.py" or not os.access(path, os.X_OK) or not path.read_bytes().startswith(b"#!")
     ):
         return (sys.executable, str(path))
