@@ -191,6 +191,12 @@ def test_a_zipped_python_program_needs_no_first_line(tmp_path: Path, executable:
         assert resolve_bot("bot", tmp_path).command == (sys.executable, str(script))  # as it always was
 
 
+def test_a_python_file_with_line_ends_of_windows_runs(tmp_path: Path) -> None:
+    """No program has the name in its first line, which ends in CR."""
+    script = make_file(tmp_path / "mine.py", "#!/usr/bin/env python3\r\ninput()\r\n", executable=True)
+    assert resolve_bot("mine.py", tmp_path).command == (sys.executable, str(script))
+
+
 def test_executable_files_and_paths_with_spaces(tmp_path: Path) -> None:
     script = make_file(tmp_path / "my best bot" / "bot.py")
     program = make_file(tmp_path / "my best bot" / "the engine-2.1", executable=True)

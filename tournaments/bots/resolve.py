@@ -300,7 +300,7 @@ def _file_command(path: Path) -> tuple[str, ...]:
     # bot.py runs with the current interpreter even if it is executable: `env python3` may be a slow shim. So
     # does a script without a shebang: on some file systems every file is executable.
     if path.suffix in (".py", ".pyz") and (
-        path.name == "bot.py" or not os.access(path, os.X_OK) or not path.read_bytes().startswith(b"#!")
+        path.name == "bot.py" or not os.access(path, os.X_OK) or not _names_interpreter(path)
     ):
         return (sys.executable, str(path))
     if path.suffix == ".jar":
@@ -313,6 +313,15 @@ def _file_command(path: Path) -> tuple[str, ...]:
             raise BotError(f"{path} is an archive: unpack it, and name the folder that comes out of it")
         raise BotError(_not_executable(path))
     return (str(path),)
+
+
+def _names_interpreter(path: Path) -> bool:
+    """Return whether Linux finds the interpreter that a file's first line names.
+
+    With the line ends of Windows, CR would belong to the interpreter's name.
+    """
+    line = path.read_bytes().partition(b"\n")[0]
+    return line.startswith(b"#!") and not line.endswith(b"\r")
 
 
 def _not_executable(path: Path) -> str:
