@@ -126,6 +126,27 @@ def test_a_bot_is_built_when_its_program_is_missing_or_a_source_is_newer(tmp_pat
     assert times_built_after(built / "node_modules" / "x.c", 600) == 2
 
 
+def test_a_directory_is_as_new_as_its_newest_file(tmp_path: Path) -> None:
+    """A file that is overwritten does not change the time of its directory."""
+    manifest = 'command = "sh bot.sh"\nbuild = "sh make.sh"\nmade = ["out"]'
+    make = "mkdir -p out/deep; touch out/old; echo built > out/deep/new; echo made >> log"
+    built = directory(tmp_path / "bot", manifest, make_sh=make, bot_c="")
+    log = built / "log"
+
+    def times_built() -> int:
+        resolve_bot("bot", tmp_path, game="manchester")
+        return len(log.read_text().splitlines())
+
+    assert times_built() == 1
+    made = log.stat().st_mtime - 1000
+    for path in (built / "out").rglob("*"):
+        os.utime(path, (made, made))
+    os.utime(built / "out", (made, made))
+    os.utime(built / "bot.c", (made + 60, made + 60))
+    assert times_built() == 2
+    assert times_built() == 2
+
+
 @pytest.mark.parametrize(
     ("script", "words"),
     [

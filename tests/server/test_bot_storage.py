@@ -102,6 +102,9 @@ def test_the_size_of_built_bots(storage: BotStorage) -> None:
 def test_uploaded_products_are_built_again(storage: BotStorage) -> None:
     content = build(storage, built_bot("cp source.c bot.py", source_c="new", bot_py="old"))
     assert (storage.bot(content) / "bot.py").read_text() == "new"
+    in_folder = built_bot("cp source.c out/part", "./out/", source_c="new", bot_py="")
+    content = build(storage, [*in_folder, SubmittedFile("out/part", b"old"), SubmittedFile("out/x.c", b"")])
+    assert (storage.bot(content) / "out" / "part").read_text() == "new"
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make")

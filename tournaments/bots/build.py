@@ -41,9 +41,10 @@ KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
 def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[str] = ()) -> bool:
     """Return whether a source file is newer than the oldest product; all products must exist.
 
-    ``skipped`` are names of folders that are not searched.
+    A product that is a directory is as old as its newest file; a build that overwrites a file does not change
+    the directory's own time.  ``skipped`` are names of folders that are not searched.
     """
-    oldest = min((directory / name).stat().st_mtime_ns for name in products)
+    oldest = min(_made_at_ns(directory / name) for name in products)
     for folder, folders, names in os.walk(directory):
         folders[:] = set(folders) - set(skipped)
         for name in names:
@@ -53,6 +54,11 @@ def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[st
                     if path.stat().st_mtime_ns > oldest:
                         return True
     return False
+
+
+def _made_at_ns(product: Path) -> int:
+    files = [path for path in product.rglob("*") if path.is_file()] if product.is_dir() else [product]
+    return max((path.stat().st_mtime_ns for path in files), default=0)
 
 
 def build(

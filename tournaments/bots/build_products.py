@@ -99,8 +99,6 @@ def _folder(root: int, path: PurePosixPath) -> int:
                 raise ProductError(f"{str(path)!r} lies below {part!r}, which is no directory") from error
             os.close(here)
             here = inner
-            with contextlib.suppress(PermissionError):
-                os.utime(here)  # the time of a product that is a directory is that of its newest file
     except BaseException:
         os.close(here)
         raise

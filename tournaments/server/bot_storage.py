@@ -150,17 +150,18 @@ class BotStorage(DigestStore):
         """Copy a submission into a new directory, with times that make its build run."""
         files = self.contents.read(content)
         write_files(bot, files, MODE, EXECUTABLE_MODE)
-        for file in files:
-            time_ns = SOURCES_NS if Path(file.path).suffix.lower() in SOURCES else OTHERS_NS
-            os.utime(bot / file.path, ns=(time_ns, time_ns))
+        products: list[str] = []
         with contextlib.suppress(ManifestError):  # reported when the bot is resolved
             manifest = load_manifest(bot)
-            for product in manifest.products if manifest is not None and manifest.build is not None else ():
-                path = Path(os.path.normpath(bot / product))
-                if not path.is_relative_to(bot):
-                    continue  # the bot's author may name any path of this host
-                with contextlib.suppress(OSError, ValueError):
-                    os.utime(path, ns=(PRODUCTS_NS, PRODUCTS_NS), follow_symlinks=False)
+            if manifest is not None and manifest.build is not None:
+                products = [os.path.normpath(name) for name in manifest.products]
+        for file in files:
+            path = Path(file.path)
+            if any(path.is_relative_to(product) for product in products):
+                time_ns = PRODUCTS_NS
+            else:
+                time_ns = SOURCES_NS if path.suffix.lower() in SOURCES else OTHERS_NS
+            os.utime(bot / path, ns=(time_ns, time_ns))
 
 
 def _bytes_of(folder: Path) -> int:
