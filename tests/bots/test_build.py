@@ -219,8 +219,8 @@ def test_links_in_the_directory_are_replaced_and_not_followed(place: BuildFolder
 
 
 def test_a_directory_can_be_the_product(place: BuildFolder, sandbox: Sandbox) -> None:
-    command = place.write("mkdir -p out/deep; echo 1 > out/one; echo 2 > out/deep/two; echo 3 > three\n")
-    made = {"bot/out", "bot/out/one", "bot/out/deep", "bot/out/deep/two"}
+    command = place.write("mkdir -p out/deep; echo 1 > out/one.d; echo 2 > out/deep/two; echo 3 > three\n")
+    made = {"bot/out", "bot/out/one.d", "bot/out/deep", "bot/out/deep/two"}
     assert place.made_by(command, ["out"], sandbox) == made
     assert (place.bot / "out" / "deep" / "two").read_text() == "2\n"
     assert not (place.bot / "three").exists()

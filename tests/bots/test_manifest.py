@@ -116,6 +116,8 @@ def test_a_bot_is_built_when_its_program_is_missing_or_a_source_is_newer(tmp_pat
     assert times_built_after(source, 0) == 1
     assert resolve_bot("bot", tmp_path, game="manchester").digest == first.digest
     assert times_built_after(built / "log", 60) == 1  # no source
+    (built / "engine.d").write_text("engine: src/engine.CPP\n")
+    assert times_built_after(built / "engine.d", 60) == 1  # cargo writes such a list after the program
     assert times_built_after(source, 60, may_build=False) == 1  # the existing program plays
     assert times_built_after(source, 60) == 2
     (built / "src" / "gone.c").symlink_to("nowhere")

@@ -29,11 +29,14 @@ LONGEST_LINE_SHOWN = 300
 """Characters of a line of a build's output that are shown; command lines of makefiles can be long."""
 
 _LANGUAGES = """
-    .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .hxx .rs .go .zig .nim .d .cs .fs .vb
+    .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .hxx .rs .go .zig .nim .cs .fs .vb
     .swift .ts .tsx .hs .ml .mli .lisp .scm .pas .f90 .adb .ads .s .asm
 """
 SOURCES = frozenset(_LANGUAGES.split())
-"""Suffixes of source files.  Others are not considered: a build may write them after its products."""
+"""Suffixes of source files.  Others are not considered: a build may write them after its products.
+
+The language D has the suffix .d of the lists of dependencies that cargo and C compilers write.
+"""
 KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
 """Files that no confined build may write: sources, the manifest, and files that run commands."""
 
