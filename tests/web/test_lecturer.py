@@ -456,8 +456,8 @@ async def test_no_team_lacks_a_mark_whose_late_bot_was_lost_with_a_backup(played
         page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=rules))
         for name in lost:
             assert f"{name!r} was entered in this tournament, but its results do not contain it" in page
-        answer = await sent(browser, f"{CUP}/marks", 200, rules=rules, do="csv")
-        bots = {row["bot"]: row["All (why)"] for row in csv.DictReader(io.StringIO(answer.text))}
+        sheet = await sent(browser, f"{CUP}/marks", 200, rules=rules, do="csv")
+        bots = {row["bot"]: row["All (why)"] for row in csv.DictReader(io.StringIO(sheet.text))}
         assert list(bots) == ["Team 1 v1", "Team 2 v1", "Team 3 v1"]
         assert bots["Team 3 v1"] == "not in the tournament"
 
