@@ -222,11 +222,12 @@ def test_json_and_quiet_are_alone_even_if_a_bot_fails_every_game(
     assert wrong.stderr.startswith("Error: ")
 
 
-def test_a_gauntlet_of_an_earlier_version_keeps_its_ranking(tmp_path: Path) -> None:
-    """Earlier versions ranked it by points where the file said nothing."""
+@pytest.mark.parametrize(("kind", "ranking"), [("gauntlet", ["score", "wins"]), ("placement", ["rating"])])
+def test_a_run_of_an_earlier_version_keeps_its_ranking(tmp_path: Path, kind: str, ranking: list[str]) -> None:
+    """Earlier versions ranked these formats by points where the file said nothing."""
     write_tournament(
         tmp_path,
-        'game = "kalah(1,1)"\nformat = {kind = "gauntlet", challengers = ["random"]}\n'
+        f'game = "kalah(1,1)"\nformat = {{kind = "{kind}", challengers = ["random"]}}\n'
         'bots = ["first_legal", "greedy", "random"]\n[sandbox]\nmode = "off"\n',
     )
 
@@ -234,7 +235,7 @@ def test_a_gauntlet_of_an_earlier_version_keeps_its_ranking(tmp_path: Path) -> N
         file, out = tmp_path / "cup.toml", tmp_path / "out"
         return one_object(invoke("tournament", "run", file, "--out", out, "--json").stdout)["criteria"]
 
-    assert criteria() == ["score", "wins"]
+    assert criteria() == ranking
     with Store(tmp_path / "out" / "results.db") as store:
         identity, config = store.identity(), store.config()
         assert identity is not None

@@ -41,8 +41,8 @@ EARLIER_SPRT_OPENINGS = 500
 """Maximum for an SPRT in earlier versions."""
 
 DEFAULT_RANKING = "points"
-DEFAULT_RANKINGS = {"gauntlet": "score", "swiss": "swiss"}
-"""Format -> default ranking, where that is not ``points``."""
+DEFAULT_RANKINGS = {"gauntlet": "score", "placement": "rating", "swiss": "swiss"}
+"""Format -> default ranking, where that is not ``points``: not all bots play as many games as the others."""
 
 
 CANNOT_TAKE_OPENINGS = (
@@ -153,7 +153,7 @@ class Tournament(BaseModel):
     def with_ranking_of(self, config: Mapping[str, Any] | None) -> "Tournament":
         """Return the tournament with the stored ranking, if that was the default when it was begun.
 
-        Earlier versions ranked a gauntlet by points unless its file specified a ranking.
+        Earlier versions ranked a gauntlet and a placement by points unless the file specified a ranking.
 
         Args:
             config: ``TournamentConfig.config`` as it is stored; None if there is none.
