@@ -6,16 +6,18 @@ Pages answer 503 with a sentence, then work again; tournaments go on.
 import errno
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import httpx2
 import pytest
 import trio
-from sqlalchemy import URL, text
+from sqlalchemy import URL, Connection, text
 
 from tests.server.harness import Harness, first_games, open_harness, running, spec
 from tests.server.harness import until as becomes
@@ -33,6 +35,8 @@ from tournaments.database import sqlite
 from tournaments.database.base import Connections, StoreError
 from tournaments.database.location import Database
 from tournaments.results import game_files
+from tournaments.results.journal import Action
+from tournaments.server.competitions import tournament_manager
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.config import ServiceConfig
 from tournaments.web.server_config import SERVER_FILE
@@ -230,28 +234,82 @@ async def test_a_tournament_that_waits_for_its_database_is_stopped(
         await assert_finished(harness, tournaments, cup)
 
 
+@contextmanager
+def lost_answer(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lose the connection to the course's database when its next change is stored, until the block ends."""
+    course, is_lost = harness.context.database.course(), Event()
+
+    def losing(transaction: Callable[..., AbstractContextManager[Connection]], *, is_change: bool) -> Any:
+        @contextmanager
+        def begin(connections: Connections, *arguments: Any) -> Iterator[Connection]:
+            is_course = connections.location == course
+            if is_course and is_lost.is_set():
+                raise StoreError("the database is away", is_ours=True)
+            with transaction(connections, *arguments) as connection:
+                yield connection
+            if is_course and is_change:
+                is_lost.set()
+                raise StoreError("the connection was lost", is_ours=True)
+
+        return begin
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connections, "reading", losing(Connections.reading, is_change=False))
+        patch.setattr(Connections, "writing", losing(Connections.writing, is_change=True))
+        yield
+
+
+@pytest.fixture
+def quick_rulings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let rulings and cancellations not wait for games that are being played."""
+    monkeypatch.setattr(tournament_manager, "RULING_LIMIT_S", 0.0)
+
+
+@pytest.mark.usefixtures("quick_rulings")
 @pytest.mark.parametrize(("action", "state"), [("pause", PAUSED), ("cancel", CANCELLED)])
 async def test_a_stop_whose_answer_was_lost_with_the_connection_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str, state: CompetitionState
 ) -> None:
     """It was stored, which the server cannot know."""
-    async with open_harness(tmp_path) as harness, running(harness, 0.0) as tournaments:
-        cup = await start_cup(harness, tournaments, 3)
-        act = tournaments._act_on_state
-
-        async def act_and_lose_the_answer(*arguments: Any) -> None:
-            await act(*arguments)
-            raise StoreError("the connection was lost", is_ours=True)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(tournaments, "_act_on_state", act_and_lose_the_answer)
-            with pytest.raises(StoreError, match="was lost"):
+    async with open_harness(tmp_path) as harness:
+        harness = quick(harness)
+        async with running(harness, 0.0) as tournaments:
+            cup = await start_cup(harness, tournaments, 3)
+            with lost_answer(harness, monkeypatch), pytest.raises(StoreError, match="was lost"):
                 await getattr(tournaments, action)(cup.id)
-        harness.engine.allow()
-        await becomes(lambda: cup.id not in tournaments._runs)
-        assert harness.competition(cup.id).state is state
-        await tournaments.resume(cup.id)
-        await harness.until_state(cup.id, FINISHED)
+            harness.engine.allow()
+            await becomes(lambda: cup.id not in tournaments._runs)
+            assert harness.competition(cup.id).state is state
+            await tournaments.resume(cup.id)
+            await harness.until_state(cup.id, FINISHED)
+
+
+@pytest.mark.usefixtures("quick_rulings")
+@pytest.mark.parametrize("is_ruled_on", [False, True])
+@pytest.mark.parametrize(("action", "state"), [("pause", PAUSED), ("cancel", CANCELLED)])
+async def test_a_stop_whose_answer_was_lost_needs_no_wait_for_the_next_try(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    action: str,
+    state: CompetitionState,
+    is_ruled_on: bool,
+) -> None:
+    """The server waits to read whether the tournament is stopped, and the lecturer goes on before it has."""
+    async with open_harness(tmp_path) as harness:
+        harness = harness.with_context(config=ServiceConfig(slots=2, retry_s=3600.0))
+        async with running(harness, 0.0) as tournaments:
+            cup = await start_cup(harness, tournaments, 3)
+            with lost_answer(harness, monkeypatch):
+                with pytest.raises(StoreError, match="was lost"):
+                    await getattr(tournaments, action)(cup.id)
+                await becomes(lambda: tournaments.retry_reason(cup.id))
+            harness.engine.allow()
+            if is_ruled_on:
+                await tournaments.rule(cup.id, Action.WITHDRAW, "greedy", "ill", annul=False)
+                assert harness.competition(cup.id).state is state
+            await tournaments.resume(cup.id)
+            found = await harness.until_state(cup.id, FINISHED, FAILED)
+            assert (found.state, found.message) == (FINISHED, "")
 
 
 @pytest.mark.usefixtures("impatient")

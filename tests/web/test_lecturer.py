@@ -365,6 +365,9 @@ async def test_a_tournament_that_waits_says_why(played: Played) -> None:
         played.service.tournaments.retry_reasons[played.cup.id] = "results.db: the disk is full"
         sentence = "was interrupted, and the server tries again by itself: results.db: the disk is full"
         assert sentence in main_of(await browser.get(CUP))
+        # The answer to a pause was lost: the server does not know yet that it is stored.
+        played.world.course.competitions.set_state(played.cup.id, CompetitionState.PAUSED, "", NOW)
+        assert "interrupted" not in main_of(await browser.get(CUP))
 
 
 async def test_a_bot_joins_a_tournament(played: Played) -> None:

@@ -432,6 +432,9 @@ class TournamentManager:
                 raise CourseError(
                     f"{competition.title!r} is no tournament: the settings say whether it is played"
                 )
+            if competition.state is not CompetitionState.RUNNING:
+                # After a stop whose answer was lost, a run may still wait until it can read the state.
+                await self._stop(competition, 0)
             return await what(competition)
 
         return await self._do(competition_id, checked)

@@ -73,6 +73,7 @@ async def tournaments(request: Request) -> Response:
 async def page(request: Request, status: int = 200, wrong: str = "", **given: str) -> Response:
     """Show one tournament; ``wrong`` is the problem of a ruling with these values."""
     site, tournament = site_of(request), await tournament_of(request)
+    is_running = tournament.state is CompetitionState.RUNNING
     summary = await site.service.tournaments.summary(tournament.id, wait=True)
     rejudging = site.service.tournaments.rejudgings.get(tournament.id)
     takes_late_bots = FORMAT_TABLES[summary.plan.kind].TAKES_LATE_BOTS
@@ -84,11 +85,10 @@ async def page(request: Request, status: int = 200, wrong: str = "", **given: st
         status,
         active="teach",
         tournament=tournament,
-        retry_reason=site.service.tournaments.retry_reason(tournament.id),
+        retry_reason=site.service.tournaments.retry_reason(tournament.id) if is_running else "",
         actions=_actions(tournament),
         summary=summary,
-        is_live=tournament.state is CompetitionState.RUNNING
-        or (rejudging is not None and not rejudging.over),
+        is_live=is_running or (rejudging is not None and not rejudging.over),
         rejudging=rejudging,
         game_rulings=GAME_RULINGS.items(),
         bot_rulings=BOT_RULINGS.items(),
