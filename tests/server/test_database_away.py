@@ -6,8 +6,8 @@ Pages answer 503 with a sentence, then work again; tournaments go on.
 import errno
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -24,7 +24,7 @@ from tests.server.harness import until as becomes
 from tests.server.served_course import sign_in
 from tests.server.server_process import served
 from tests.support.builders import invoke, one_object
-from tests.support.courses import FAST_PASSWORDS, add_account
+from tests.support.courses import FAST_PASSWORDS, NOW, add_account
 from tests.support.databases import address
 from tests.support.postgresql import PostgreSQLServer
 from tests.support.tampering import tampering
@@ -35,7 +35,8 @@ from tournaments.database import sqlite
 from tournaments.database.base import Connections, StoreError
 from tournaments.database.location import Database
 from tournaments.results import game_files
-from tournaments.results.journal import Action
+from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
 from tournaments.server.competitions import tournament_manager
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.config import ServiceConfig
@@ -44,8 +45,8 @@ from tournaments.web.server_main import delete_expired
 
 LIMIT_S = 60.0
 SENTENCE = "The database of this server cannot be used just now"
-RUNNING, PAUSED, CANCELLED = CompetitionState.RUNNING, CompetitionState.PAUSED, CompetitionState.CANCELLED
-FINISHED, FAILED = CompetitionState.FINISHED, CompetitionState.FAILED
+CREATED, RUNNING, PAUSED = CompetitionState.CREATED, CompetitionState.RUNNING, CompetitionState.PAUSED
+FINISHED, FAILED, CANCELLED = CompetitionState.FINISHED, CompetitionState.FAILED, CompetitionState.CANCELLED
 GAMES = 12
 """Games of the tournaments here."""
 
@@ -310,6 +311,88 @@ async def test_a_stop_whose_answer_was_lost_needs_no_wait_for_the_next_try(
             await tournaments.resume(cup.id)
             found = await harness.until_state(cup.id, FINISHED, FAILED)
             assert (found.state, found.message) == (FINISHED, "")
+
+
+async def cup_in(state: CompetitionState, harness: Harness, tournaments: TournamentManager) -> Competition:
+    """Return a tournament that is not being played."""
+    references = ["first_legal", "greedy", "random:1"]
+    cup = await tournaments.create_tournament(spec(references=references, rounds=2), None)
+    if state is not CREATED:
+        harness.engine.allow(first_games(GAMES if state is FINISHED else 3))
+        await tournaments.start(cup.id)
+        await harness.until_played("cup", 3)
+        await (harness.until_state(cup.id, FINISHED) if state is FINISHED else tournaments.pause(cup.id))
+    harness.engine.allow()
+    return cup
+
+
+GAME = "r001-1v2"
+STARTS = [
+    pytest.param(CREATED, lambda tournaments, number: tournaments.start(number), GAMES, id="start"),
+    pytest.param(PAUSED, lambda tournaments, number: tournaments.resume(number), GAMES, id="resume"),
+    pytest.param(
+        FINISHED,
+        lambda tournaments, number: tournaments.rule(number, Action.REPLAY, GAME, "x"),
+        GAMES + 1,
+        id="ruling",
+    ),
+]
+"""State of a tournament, an action that lets it be played, and the number of its games."""
+Start = Callable[[TournamentManager, int], Awaitable[object]]
+
+
+@pytest.mark.parametrize(("state", "start", "games"), STARTS)
+async def test_a_start_whose_answer_was_lost_with_the_connection_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: CompetitionState, start: Start, games: int
+) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness = quick(harness)
+        async with running(harness, 0.0) as tournaments:
+            cup = await cup_in(state, harness, tournaments)
+            with lost_answer(harness, monkeypatch), pytest.raises(StoreError, match="was lost"):
+                await start(tournaments, cup.id)
+            await harness.until_played("cup", games)
+            found = await harness.until_state(cup.id, FINISHED, FAILED)
+            assert (found.state, found.message) == (FINISHED, "")
+
+
+@pytest.mark.parametrize(("state", "start", "games"), STARTS)
+async def test_a_start_that_was_not_stored_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: CompetitionState, start: Start, games: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("the database is away", is_ours=True)
+
+    async with open_harness(tmp_path) as harness, running(harness, 0.0) as tournaments:
+        cup = await cup_in(state, harness, tournaments)
+        before = harness.competition(cup.id), harness.course.journal.entries(9)
+        with monkeypatch.context() as patch:
+            patch.setattr(harness.course.competitions, "set_state", fail)
+            with pytest.raises(StoreError, match="is away"):
+                await start(tournaments, cup.id)
+        await becomes(lambda: cup.id not in tournaments._runs)
+        assert (harness.competition(cup.id), harness.course.journal.entries(9)) == before
+        await tournaments.resume(cup.id)  # the ruling itself is noted
+        await harness.until_played("cup", games)
+        await harness.until_state(cup.id, FINISHED)
+
+
+async def test_games_that_are_due_at_the_start_of_the_server_are_played_after_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness = quick(harness)
+        async with running(harness) as tournaments:
+            cup = await cup_in(FINISHED, harness, tournaments)
+        with Store(harness.context.database.competition("cup")) as store:
+            store.note(Entry(Action.REPLAY, GAME, "x", 1, NOW.isoformat()))
+        with ExitStack() as stack:
+            stack.enter_context(lost_answer(harness, monkeypatch))
+            async with running(harness) as tournaments:
+                await becomes(lambda: tournaments.retry_reason(cup.id))
+                stack.close()
+                await harness.until_played("cup", GAMES + 1)
+                await harness.until_state(cup.id, FINISHED)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -132,7 +132,8 @@ class TournamentManager:
                         )
                         await in_thread(self._claim, competition.slug, fixed, players)
                 elif state is CompetitionState.FINISHED and await in_thread(self._has_due_games, competition):
-                    await self._go_on(competition)
+                    with self._begun_on_failure(competition):
+                        await self._go_on(competition)
         except (*TROUBLE, CourseError) as error:
             self._context.failures.note(f"tournament {known.title}", error)
 
@@ -244,7 +245,7 @@ class TournamentManager:
     async def _cancel(self, by: Account | None, competition: Competition) -> None:
         if competition.state is CompetitionState.CANCELLED:
             raise CourseError(f"{competition.title!r} is cancelled already")
-        with self._restarted_on_failure(competition):
+        with self._begun_on_failure(competition):
             outcome = await self._stop(competition, RULING_LIMIT_S)
             if outcome is None or outcome.state is not CompetitionState.FINISHED:
                 await self._act_on_state("cancel", by, competition, Outcome(CompetitionState.CANCELLED))
@@ -268,12 +269,14 @@ class TournamentManager:
     async def _start(self, action: str, by: Account | None, competition: Competition) -> None:
         if competition.state is CompetitionState.RUNNING:
             raise CourseError(f"{competition.title!r} is being played")
-        self._begin(await self._act_on_state(action, by, competition, Outcome(CompetitionState.RUNNING)))
+        with self._begun_on_failure(competition):
+            started = await self._act_on_state(action, by, competition, Outcome(CompetitionState.RUNNING))
+        self._begin(started)
 
     async def _pause(self, by: Account | None, competition: Competition) -> None:
         if competition.state is not CompetitionState.RUNNING:
             raise CourseError(f"{competition.title!r} is not being played: it is {competition.state}")
-        with self._restarted_on_failure(competition):
+        with self._begun_on_failure(competition):
             outcome = await self._stop(competition, self.pause_limit_s)
             await self._act_on_state("pause", by, competition, outcome or Outcome(CompetitionState.PAUSED))
 
@@ -348,7 +351,7 @@ class TournamentManager:
         was_played = competition.id in self._runs
         failure: Exception | None = None
         noted = NotedRulings()
-        with self._restarted_on_failure(competition):
+        with self._begun_on_failure(competition):
             await self._stop(competition, RULING_LIMIT_S)
             try:
                 noted = await self._rulings.note(competition, request, why, by)
@@ -433,7 +436,7 @@ class TournamentManager:
                     f"{competition.title!r} is no tournament: the settings say whether it is played"
                 )
             if competition.state is not CompetitionState.RUNNING:
-                # After a stop whose answer was lost, a run may still wait until it can read the state.
+                # A run that began on a failure may still wait until it can read the state.
                 await self._stop(competition, 0)
             return await what(competition)
 
@@ -505,17 +508,17 @@ class TournamentManager:
         return run.outcome
 
     @contextmanager
-    def _restarted_on_failure(self, competition: Competition) -> Iterator[None]:
-        """If the block stops a tournament that is being played and then fails, begin the tournament again.
+    def _begun_on_failure(self, competition: Competition) -> Iterator[None]:
+        """Begin a tournament if the block, which changes its state, fails.
 
-        Its stored state is RUNNING still, and nothing else would play it before the next start.
+        The stored state may be RUNNING: a stop was not stored, or a start was, and only its answer was lost.
+        Nothing else would play the tournament before the next start of the server.  If the state is another
+        one, the run ends at once.
         """
-        was_played = competition.id in self._runs
         try:
             yield
         except Exception:
-            if was_played:
-                self._begin(competition)
+            self._begin(competition)
             raise
 
     async def _play(self, run: TournamentRun) -> None:

@@ -63,7 +63,11 @@ class TournamentRun:
         self.over = trio.Event()
         """Set by the caller of ``play``, once the outcome has been processed."""
         self.outcome: Outcome | None = None
-        """Outcome of ``play``; None until it ends, and if it was cancelled from outside."""
+        """Outcome of ``play``.
+
+        It is None until ``play`` ends, and if ``play`` was cancelled from outside, or the tournament's stored
+        state is not RUNNING.
+        """
         self._context = context
         self._stores = stores
         self._run: Run | None = None
@@ -112,13 +116,21 @@ class TournamentRun:
                 message = f"the server failed ({trouble!r}): go on, and it is tried again"
             self.outcome = Outcome(CompetitionState.FAILED, message)
 
-    async def _played(self) -> Outcome:
-        """Play the tournament; after each failure that may pass, wait, and play the missing games."""
-        directory = TournamentDirectory(folder_of(self._context, self.competition.slug))
+    async def _played(self) -> Outcome | None:
+        """Play the tournament; after each failure that may pass, wait, and play the missing games.
+
+        Returns None, and changes nothing, if another state than RUNNING is stored.
+        """
+        directory: TournamentDirectory | None = None
         failures = 0
-        with self._scope, directory.locked():  # excludes rulings by the command line
+        with self._scope, ExitStack() as lock:
             while True:
                 try:
+                    if not await self._is_to_be_played():
+                        return None
+                    if directory is None:
+                        directory = TournamentDirectory(folder_of(self._context, self.competition.slug))
+                        lock.enter_context(directory.locked())  # excludes rulings by the command line
                     return await self._play_missing(directory.path)
                 except* (GameFilesError, SchedulerLostError, StoreError) as error:
                     if not _may_pass(error):
@@ -135,16 +147,18 @@ class TournamentRun:
                     break
         return Outcome(CompetitionState.PAUSED)
 
-    async def _play_missing(self, directory: Path) -> Outcome:
-        """Play the games that are missing now, unless the stored state is another one by now.
+    async def _is_to_be_played(self) -> bool:
+        """Return whether the stored state is RUNNING.
 
-        The answer to a pause or a cancellation may have been lost with a connection: it is stored, and the
-        run goes on.
+        The state can be another one: a run also begins if the state could perhaps not be stored.
         """
+        get = self._context.course.competitions.get
+        stored = await trio.to_thread.run_sync(get, self.competition.id)
+        return stored is not None and stored.state is CompetitionState.RUNNING
+
+    async def _play_missing(self, directory: Path) -> Outcome:
+        """Play the games that are missing now."""
         in_thread = trio.to_thread.run_sync
-        now = await in_thread(self._context.course.competitions.get, self.competition.id)
-        if now is not None and now.state is not CompetitionState.RUNNING:
-            return Outcome(now.state, now.message)
         fixed = FixedSpec.read(self.competition.spec)
         late = late_entrants(await in_thread(self._journal))
         field = [*fixed.field, *late]
