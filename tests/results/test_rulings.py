@@ -275,6 +275,9 @@ def checked(games: Sequence[GameSummary], entries: Sequence[Entry]) -> Rulings:
         assert (one.until is not None) == (rulings.bots[number] in rulings.withdrawn)
     for why in rulings.set_aside.values():
         assert why in entries
+        assert why.action is not Action.WITHDRAW or rulings.withdrawn[why.subject] == why
+    annulled = {name for name, left in rulings.withdrawn.items() if left.data.get("annul")}
+    assert all(annulled.isdisjoint((one.first, one.second)) for one in rulings.counted)
     for pairs in rulings.fixed.values():
         fixed = [bot for pair in pairs for bot in pair if bot != NOBODY]
         assert len(set(fixed)) == len(fixed), "each bot has one fixed pairing a round at most"
@@ -299,6 +302,34 @@ def test_a_bot_is_restored_with_its_games() -> None:
     assert rulings.set_aside == {KEY: void}
     assert rulings.withdrawn == {}
     assert rulings.entrants[0].until is None
+
+
+def test_games_of_two_annulled_bots_are_restored_with_the_last_of_them() -> None:
+    games = all_games()
+    ruled = [
+        entry(Action.WITHDRAW, "ann", annul=True),
+        entry(Action.WITHDRAW, "bob", annul=True),
+        entry(Action.RESTORE, "ann", what=BOT),
+    ]
+    rulings = Rulings([*NAMES, "dan"], games, ruled)
+    assert [one.key for one in rulings.counted] == ["r001-1v3", "r001-1v4"]
+    assert rulings.set_aside == dict.fromkeys([KEY, "r001-2v1", "r002-1v2"], ruled[1])
+    ruled.append(entry(Action.RESTORE, "bob", what=BOT))
+    rulings = Rulings([*NAMES, "dan"], games, ruled)
+    assert rulings.counted == games
+    assert rulings.set_aside == {}
+
+
+def test_a_void_game_of_an_annulled_bot_counts_for_nobody_until_both_are_restored() -> None:
+    ruled = [entry(Action.VOID, KEY), entry(Action.WITHDRAW, "bob", annul=True)]
+    restored = entry(Action.RESTORE, KEY, what=GAME)
+    rulings = Rulings(NAMES, [game(KEY)], ruled)
+    with pytest.raises(RulingError, match="'bob' has withdrawn, and with it this game: restore the bot"):
+        rulings.check(restored)
+    assert Rulings(NAMES, [game(KEY)], [*ruled, restored]).set_aside == {KEY: ruled[1]}, "an older journal"
+    ruled.append(entry(Action.RESTORE, "bob", what=BOT))
+    Rulings(NAMES, [game(KEY)], ruled).check(restored)
+    assert Rulings(NAMES, [game(KEY)], [*ruled, restored]).counted == [game(KEY)]
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,18 @@ class Rulings:
             self.fixed[number] = [one for one in self.fixed[number] if frozenset(one) != pair]
 
     def _bring_back(self, key: str, entry: Entry) -> None:
-        self._count(key, entry, counts=True)
-        del self.set_aside[key]
+        annulment = self._annulment_of(key)
+        if annulment is None:
+            self._count(key, entry, counts=True)
+            del self.set_aside[key]
+        else:
+            self.set_aside[key] = annulment
+
+    def _annulment_of(self, key: str) -> Entry | None:
+        """Return the entry by which one of a game's bots has withdrawn and its games count for nobody."""
+        game = self._by_key[key]
+        entries = (self.withdrawn[name] for name in (game.first, game.second) if name in self.withdrawn)
+        return next((entry for entry in entries if entry.data.get("annul")), None)
 
     def _set_aside(self, key: str, entry: Entry) -> None:
         self._count(key, entry, counts=False)
@@ -243,8 +253,11 @@ class Rulings:
             if why.action is Action.REPLAY:
                 again = self.job_key(pairing_key(subject))
                 raise RulingError(f"game {subject!r} is played again as {again!r}, and cannot be restored")
-            if why.action is Action.WITHDRAW:
-                raise RulingError(f"{why.subject!r} has withdrawn, and with it this game: restore the bot")
+            annulment = self._annulment_of(subject)
+            if annulment is not None:
+                raise RulingError(
+                    f"{annulment.subject!r} has withdrawn, and with it this game: restore the bot"
+                )
             return
         self._check_known(subject)
         if subject not in self.withdrawn:
