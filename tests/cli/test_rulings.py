@@ -1,6 +1,7 @@
 """Rulings and late bots end to end: small games, the tables after them, and the messages of each command."""
 
 import json
+import re
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -215,6 +216,30 @@ def test_a_new_version_may_come_after_the_old_one_has_withdrawn(out: Path) -> No
     assert [entry["action"] for entry in journal(out)] == ["withdraw", "add"]
     run(out)
     assert line_of(out, "minimax:1")["played"] == 4
+
+
+@of("round-robin", "gauntlet", "swiss", "ladder")
+def test_a_replacement_by_mistake_is_taken_back(out: Path) -> None:
+    fields = ("rank", "points", "played", "withdrawn")
+    before, standing = keys_of(out), [line_of(out, "greedy")[name] for name in fields]
+    do("add", out, "minimax:1", "--replaces", "greedy")
+    assert do("restore", out, "greedy", fails=True) == (
+        "'minimax:1' has taken the place of 'greedy': withdraw that one first"
+    )
+    do("withdraw", out, "minimax:1", "--why", "the wrong bot")
+    do("restore", out, "greedy", "--why", "it was not to be replaced")
+    run(out)
+    assert keys_of(out) == before
+    assert [line_of(out, "greedy")[name] for name in fields] == standing
+    is_clean(out)
+    rounds = 1 + max(int(key[1:4]) for key in before)
+    file = out.parent / "cup.toml"
+    file.write_text(re.sub("(?m)^rounds = .*\n", "", file.read_text()) + f"rounds = {rounds}\n")
+    run(out)
+    new = [key for key in keys_of(out) if key.startswith(f"r{rounds:03d}")]
+    assert new
+    assert not any("4" in key.partition("-")[2] for key in new)
+    is_clean(out)
 
 
 @of("swiss")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.builders import make_summary
+from tests.support.schedules import drawn, play
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import BOT, GAME, ON_PAIRINGS, Action, Entry
 from tournaments.results.rulings import (
@@ -20,8 +21,9 @@ from tournaments.results.rulings import (
     pairing_key,
     result_of,
 )
+from tournaments.schedule.formats.ladder import Ladder
 from tournaments.schedule.formats.round_robin import RoundRobin
-from tournaments.schedule.pairing import NOBODY, Entrant, Result
+from tournaments.schedule.pairing import NOBODY, Entrant, History, Result
 
 NAMES = ["ann", "bob", "cid"]
 KEY = "r001-1v2"
@@ -330,6 +332,42 @@ def test_a_void_game_of_an_annulled_bot_counts_for_nobody_until_both_are_restore
     ruled.append(entry(Action.RESTORE, "bob", what=BOT))
     Rulings(NAMES, [game(KEY)], ruled).check(restored)
     assert Rulings(NAMES, [game(KEY)], [*ruled, restored]).counted == [game(KEY)]
+
+
+def test_a_replaced_bot_is_restored_after_its_successor_has_withdrawn() -> None:
+    """A second new version of it takes its rank on a ladder, not the bot that was added by mistake."""
+    ruled = [
+        entry(Action.WITHDRAW, "ann", annul=False),
+        entry(Action.ADD, "wrong", replaces="ann"),
+        entry(Action.WITHDRAW, "wrong", annul=False),
+    ]
+    back = entry(Action.RESTORE, "ann", what=BOT)
+    Rulings(NAMES, [], ruled).check(back)
+    rulings = Rulings(NAMES, [], [*ruled, back])
+    assert rulings.entrants[:3] == [Entrant()] * 3
+    assert Ladder(rulings.entrants, 2).places(rulings.history) == {0: 1, 1: 2, 2: 3, 3: 4}
+    ruled += [
+        back,
+        entry(Action.WITHDRAW, "ann", annul=False),
+        entry(Action.ADD, "right", replaces="ann"),
+    ]
+    entrants = Rulings(NAMES, [], ruled).entrants
+    games = play(Ladder(entrants, 2), drawn)
+    assert Ladder(entrants, 2).places(History(games)) == {4: 1, 1: 2, 2: 3, 0: 4, 3: 4}
+
+
+def test_a_replaced_bot_is_not_restored_while_a_later_version_plays() -> None:
+    """Although the version that replaced it has withdrawn."""
+    ruled = [
+        entry(Action.WITHDRAW, "ann", annul=False),
+        entry(Action.ADD, "ann 2", replaces="ann"),
+        entry(Action.WITHDRAW, "ann 2", annul=False),
+        entry(Action.ADD, "ann 3", replaces="ann 2"),
+    ]
+    restored = entry(Action.RESTORE, "ann", what=BOT)
+    with pytest.raises(RulingError, match="'ann 3' has taken the place of 'ann': withdraw that one first"):
+        Rulings(NAMES, [], ruled).check(restored)
+    Rulings(NAMES, [], [*ruled, entry(Action.WITHDRAW, "ann 3", annul=False)]).check(restored)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,10 @@ class Rulings:
             case Action.RESTORE:
                 number = self.bots.index(entry.subject)
                 self.entrants[number] = replace(self.entrants[number], until=None)
+                # Of its versions, only one that is added later takes its rank on a ladder.
+                self.entrants = [
+                    replace(one, replaces=None) if one.replaces == number else one for one in self.entrants
+                ]
                 left = self.withdrawn.pop(entry.subject)
                 for key in [key for key, why in self.set_aside.items() if why is left]:
                     self._bring_back(key, entry)
@@ -262,10 +266,14 @@ class Rulings:
         self._check_known(subject)
         if subject not in self.withdrawn:
             raise RulingError(f"{subject!r} has not withdrawn")
-        number = self.bots.index(subject)
-        for other, entrant in zip(self.bots, self.entrants, strict=True):
-            if entrant.replaces == number:
-                raise RulingError(f"{other!r} has taken the place of {subject!r}: withdraw that one first")
+        versions = {self.bots.index(subject)}
+        for number, entrant in enumerate(self.entrants):  # a version comes after the bot that it replaces
+            if entrant.replaces in versions:
+                versions.add(number)
+                if (other := self.bots[number]) not in self.withdrawn:
+                    raise RulingError(
+                        f"{other!r} has taken the place of {subject!r}: withdraw that one first"
+                    )
 
     def _check_pairing(self, entry: Entry) -> None:
         number, opponent = entry.data["for_round"], entry.data.get("opponent")
