@@ -128,6 +128,25 @@ def test_a_bye_of_an_even_number_of_bots_makes_one_more(tmp_path: Path) -> None:
     assert "one more bot has a bye in round 2, since an odd number of bots is left" in said
 
 
+def test_a_later_round_that_cannot_be_paired_is_refused(tmp_path: Path) -> None:
+    first, second, third, fourth = BOTS[:4]
+    write_tournament(tmp_path / "cup", text_of(1, BOTS[:4]))
+    out = tmp_path / "cup" / "out"
+    run(out)
+    two = ("--forbid", first, second, "--forbid", first, third)
+    one = ("--forbid", first, fourth, "--why", "x")
+    complaint = "round 5 cannot be paired like this: some of its bots would be left with opponents that they "
+    assert complaint in do("pair", out, "--round", "5", *two, *one, fails=True)
+    do("pair", out, "--round", "5", *two, "--why", "x")
+    for number in ("2", "5", "6"):
+        refused = do("pair", out, "--round", number, *one, fails=True)
+        assert refused.startswith(f"round {max(number, '5')} cannot be paired like this")
+    # Withdrawals leave no other pairing of round 5. It is no reason against pairings of other rounds.
+    do("withdraw", out, third)
+    do("withdraw", out, fourth)
+    assert "noted: bye" in do("pair", out, "--bye", first, "--why", "x")
+
+
 def test_only_a_swiss_takes_manual_pairings(tmp_path: Path) -> None:
     write_tournament(tmp_path / "cup", text_of(1).replace("swiss", "ladder"))
     run(tmp_path / "cup" / "out")

@@ -113,14 +113,20 @@ def entries_of(
         known.check(entry)
         entries.append(entry)
     if any(entry.action in ON_PAIRINGS for entry in entries):
-        _check_rounds(Rulings(summary.file_bots, summary.kept, [*summary.journal, *entries]))
+        _check_rounds(Rulings(summary.file_bots, summary.kept, [*summary.journal, *entries]), entries)
     return entries
 
 
-def _check_rounds(rulings: Rulings) -> None:
-    """Raise RulingError if a coming round cannot be paired without bots that are forbidden to meet."""
+def _check_rounds(rulings: Rulings, entries: Sequence[Entry]) -> None:
+    """Raise RulingError if a coming round cannot be paired without bots that are forbidden to meet.
+
+    ``rulings`` include ``entries``, the new ones.
+    """
     following = rulings.rounds_begun + 1
-    for number in sorted({following, *(one for one in rulings.fixed if one > following)}):
+    numbers = {following, *rulings.fixed}
+    if any(entry.action is Action.FORBID for entry in entries):
+        numbers |= {one.since for one in rulings.forbidden}
+    for number in sorted(one for one in numbers if one >= following):
         playing = [bot for bot, entrant in enumerate(rulings.entrants) if entrant.plays(number)]
         manual = rulings.manual
         if not can_avoid(playing, manual.fixed_in(number, playing), manual.forbidden_in(number)):
