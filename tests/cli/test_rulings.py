@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 import sample_bots.first_legal
 from tests.results.ruling_helpers import do, is_clean, kept, keys_of, line_of, results, run
 from tests.support.builders import invoke, write_tournament
+from tournaments.reporting.ruling_requests import unexpected
 from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
 from tournaments.results.store import Store
 
@@ -184,7 +187,11 @@ def test_a_late_bot_plays_all_its_games(out: Path, games: int) -> None:
 def test_a_late_bot_is_paired_from_the_next_round_on(out: Path) -> None:
     """All three rounds were paired: it waits for a fourth, and changes none of them."""
     before = kept(out)
-    assert do("add", out, "minimax:1") == "noted: add minimax:1: joined late\n"
+    assert do("add", out, "minimax:1") == (
+        "noted: add minimax:1: joined late\n"
+        "round 3, the last one, is paired already: "
+        "minimax:1 plays only if the tournament's rounds are raised\n"
+    )
     run(out)
     assert kept(out) == before
     file = out.parent / "cup.toml"
@@ -194,6 +201,14 @@ def test_a_late_bot_is_paired_from_the_next_round_on(out: Path) -> None:
     assert all(key.startswith("r004-") for key in set(kept(out)) - set(before))
     assert line_of(out, "minimax:1")["played"] != 0
     is_clean(out)
+
+
+def test_a_late_bot_that_plays_in_the_last_round_is_nothing_unexpected(cups: Path) -> None:
+    with Store(cups / "swiss" / "out" / "results.db", read_only=True) as store:
+        tournament = TournamentResults.load(store).with_rounds(5)
+    late = Entry(Action.ADD, "eve", "x", 4, AT, {"replaces": None})
+    assert list(unexpected(tournament, [late])) == []
+    assert len(list(unexpected(tournament, [replace(late, round=5)]))) == 1
 
 
 @pytest.mark.parametrize(("option", "played"), [("--annul", 0), ("--keep", 4)])

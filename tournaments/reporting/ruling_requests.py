@@ -140,12 +140,19 @@ def unexpected(summary: TournamentResults, entries: Sequence[Entry]) -> Iterator
     """Yield sentences on consequences of these entries that a lecturer might not expect."""
     rounds = {game.key: game.round for game in summary.kept}
     yield from _of_pairings(summary, entries)
+    if not pairs_rounds(summary.plan.kind):
+        return
     for entry in entries:
         game_round = rounds.get(entry.subject, entry.round) if entry.is_of_game else entry.round
-        if pairs_rounds(summary.plan.kind) and game_round < entry.round:
+        if game_round < entry.round:
             yield (
                 f"round {game_round} is followed by rounds that are paired: this changes the table, not who "
                 "met whom, or who went on"
+            )
+        if entry.action is Action.ADD and entry.round >= summary.plan.rounds:
+            yield (
+                f"round {entry.round}, the last one, is paired already: {entry.subject} plays only if the "
+                "tournament's rounds are raised"
             )
 
 
