@@ -239,6 +239,7 @@ class Tournament:
             games_and_bots = [one for one in self.entries if one.of_pairing is None]
             ruled = [(one.subject, GAME if one.is_of_game else BOT) for one in games_and_bots]
             subject, data["what"] = dice.choice([*ruled, *ruled, (subject, data["what"])])
+            data["keeps_annulled"] = True
         elif action in ON_PAIRINGS:
             data["for_round"] = dice.randint(1, ROUNDS + 1)
             if action is not Action.BYE:
@@ -311,12 +312,14 @@ def test_games_of_two_annulled_bots_are_restored_with_the_last_of_them() -> None
     ruled = [
         entry(Action.WITHDRAW, "ann", annul=True),
         entry(Action.WITHDRAW, "bob", annul=True),
-        entry(Action.RESTORE, "ann", what=BOT),
+        entry(Action.RESTORE, "ann", what=BOT, keeps_annulled=True),
     ]
+    of_earlier_version = [*ruled[:2], entry(Action.RESTORE, "ann", what=BOT)]
+    assert Rulings([*NAMES, "dan"], games, of_earlier_version).counted == games
     rulings = Rulings([*NAMES, "dan"], games, ruled)
     assert [one.key for one in rulings.counted] == ["r001-1v3", "r001-1v4"]
     assert rulings.set_aside == dict.fromkeys([KEY, "r001-2v1", "r002-1v2"], ruled[1])
-    ruled.append(entry(Action.RESTORE, "bob", what=BOT))
+    ruled.append(entry(Action.RESTORE, "bob", what=BOT, keeps_annulled=True))
     rulings = Rulings([*NAMES, "dan"], games, ruled)
     assert rulings.counted == games
     assert rulings.set_aside == {}
@@ -328,7 +331,7 @@ def test_a_void_game_of_an_annulled_bot_counts_for_nobody_until_both_are_restore
     rulings = Rulings(NAMES, [game(KEY)], ruled)
     with pytest.raises(RulingError, match="'bob' has withdrawn, and with it this game: restore the bot"):
         rulings.check(restored)
-    assert Rulings(NAMES, [game(KEY)], [*ruled, restored]).set_aside == {KEY: ruled[1]}, "an older journal"
+    assert Rulings(NAMES, [game(KEY)], [*ruled, restored]).set_aside == {}, "an older journal"
     ruled.append(entry(Action.RESTORE, "bob", what=BOT))
     Rulings(NAMES, [game(KEY)], ruled).check(restored)
     assert Rulings(NAMES, [game(KEY)], [*ruled, restored]).counted == [game(KEY)]

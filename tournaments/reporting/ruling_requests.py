@@ -43,7 +43,9 @@ def restoration(summary: TournamentResults, subject: str) -> Ruling:
             f"{subject!r} withdrew in round {left.round}, and rounds were paired without it since; where "
             "late bots are taken, let it join anew (kalarena tournament add, with another --name)"
         )
-    return Ruling(Action.RESTORE, subject, {"what": BOT if subject in summary.bots else GAME})
+    if subject in summary.bots:
+        return Ruling(Action.RESTORE, subject, {"what": BOT, "keeps_annulled": True})
+    return Ruling(Action.RESTORE, subject, {"what": GAME})
 
 
 @dataclass(frozen=True, slots=True)

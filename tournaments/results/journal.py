@@ -28,9 +28,10 @@ class Action(StrEnum):
     RESTORE = "restore"
     """A ruling is taken back.
 
-    A game that was void counts again, a bot that withdrew plays on, with the games that its withdrawal alone
-    annulled, a pairing is not fixed or forbidden any more.  ``data["what"]`` is ``game``, ``bot``, or the
-    action on a pairing, with that action's own data.
+    A game that was void counts again, a bot that withdrew plays on, with the games that were annulled, a
+    pairing is not fixed or forbidden any more.  ``data["what"]`` is ``game``, ``bot``, or the action on a
+    pairing, with that action's own data.  With ``data["keeps_annulled"]``, games that the withdrawal of
+    another bot annuls, too, do not come back; earlier versions brought them back.
     """
     PAIR = "pair"
     """A bot meets ``data["opponent"]`` in the round ``data["for_round"]``."""

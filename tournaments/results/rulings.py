@@ -147,7 +147,8 @@ class Rulings:
             self.fixed[number] = [one for one in self.fixed[number] if frozenset(one) != pair]
 
     def _bring_back(self, key: str, entry: Entry) -> None:
-        annulment = self._annulment_of(key)
+        # Entries of earlier versions bring back all games: tables and pairings followed from that.
+        annulment = self._annulment_of(key) if entry.data.get("keeps_annulled") else None
         if annulment is None:
             self._count(key, entry, counts=True)
             del self.set_aside[key]
