@@ -89,9 +89,12 @@ def test_the_superiority_among_many_bots_is_nearly_that_among_few(monkeypatch: p
     evidence = evidence_of(names, games)
     of_few = rate(evidence).superiority
     monkeypatch.setattr(ratings, "MOST_PROFILED", len(names) - 1)
-    of_many = rate(evidence).superiority
+    found = rate(evidence)
+    of_many = found.superiority
     assert np.abs(of_many - of_few).max() < 0.02
     assert close(of_many, 1 - of_many.T)
+    for pair in ((0, 1), (5, 3), (19, 0)):
+        assert found.likelihood_of_superiority(*pair) == pytest.approx(of_few[pair], abs=1e-2)
 
 
 @given(GAMES, st.none() | st.integers(0, 3))

@@ -14,14 +14,14 @@ from tournaments.analysis.evidence import Evidence
 from tournaments.analysis.ratings.bradley_terry import GHOST_RESULTS, Array, BradleyTerry, Results, solve
 from tournaments.analysis.ratings.dispersion import PAIRS_FOR_INDEPENDENCE, variance_factors
 from tournaments.analysis.ratings.normal import normal_share, student_quantile
-from tournaments.analysis.ratings.profile import ends, signed_roots
+from tournaments.analysis.ratings.profile import Indices, ends, signed_roots
 from tournaments.analysis.ratings.score_scale import ScoreScale
 
 ELO = 400 / np.log(10)
 """Elo per unit of strength: 400 Elo are odds of ten to one (Elo 1978)."""
 
 MOST_PROFILED = 50
-"""Bots up to which each two are compared by the likelihood that is lost if they are equal, which takes two
+"""Bots up to which all pairs are compared by the likelihood that is lost if both are equal, which takes two
 seconds: the time grows with the fourth power of their number."""
 
 
@@ -59,15 +59,25 @@ class Ratings:
     """The most likely strengths."""
 
     def likelihood_of_superiority(self, one: int, other: int) -> float:
-        """Return the probability that bot ``one`` is stronger than bot ``other``, given these games."""
-        return float(self.superiority[one, other])
+        """Return the probability that bot ``one`` is stronger than bot ``other``, given these games.
+
+        From the likelihood that is lost if the two are taken for equal.
+        """
+        if one == other or len(self.rating) <= MOST_PROFILED:
+            return float(self.superiority[one, other])
+        others = np.delete(np.arange(len(self.rating)), one)
+        is_other = others == other
+        contrasts = self._differences(np.full(len(others), one), others)
+        # The dispersion in one pair alone is uncertain: it is drawn towards that in all games of ``one``.
+        factors = variance_factors(self.model, self.point, self.evidence, contrasts)[is_other]
+        return float(self._chances(contrasts[is_other], factors)[0])
 
     @cached_property
     def superiority(self) -> Array:
         """All likelihoods of superiority: [i, j] that i is stronger than j; (bots, bots).
 
-        The diagonal is 0.5.  From the likelihood that is lost if the two are taken for equal; with more bots
-        than ``MOST_PROFILED`` from the covariance, which gives the same within 0.5 % in a round robin.
+        The diagonal is 0.5.  With more bots than ``MOST_PROFILED`` they come from the covariance, which
+        differs by some percent where there are few games.
         """
         players = len(self.rating)
         if players > MOST_PROFILED:
@@ -76,16 +86,25 @@ class Ratings:
             lead = self.rating[:, None] - self.rating
             return normal_share(np.divide(lead, spread, out=np.zeros_like(lead), where=spread > 0))
         one, other = np.triu_indices(players, 1)
-        contrasts = np.zeros((len(one), self.model.parameters))
-        contrasts[np.arange(len(one)), one] = 1.0
-        contrasts[np.arange(len(one)), other] = -1.0
         table = np.full((players, players), 0.5)
         if len(one):
+            contrasts = self._differences(one, other)
             factors = variance_factors(self.model, self.point, self.evidence, contrasts)
-            chance = normal_share(signed_roots(self.model, self.point, contrasts) / np.sqrt(factors))
+            chance = self._chances(contrasts, factors)
             table[one, other] = chance
             table[other, one] = 1 - chance
         return table
+
+    def _differences(self, one: Indices, other: Indices) -> Array:
+        """Return the contrasts of pairs of different bots: the strength of one minus the other's."""
+        contrasts = np.zeros((len(one), self.model.parameters))
+        contrasts[np.arange(len(one)), one] = 1.0
+        contrasts[np.arange(len(one)), other] = -1.0
+        return contrasts
+
+    def _chances(self, contrasts: Array, factors: Array) -> Array:
+        """Return the probability that each contrast is above zero, from the likelihood."""
+        return normal_share(signed_roots(self.model, self.point, contrasts) / np.sqrt(factors))
 
 
 def results_of(evidence: Evidence) -> Results:

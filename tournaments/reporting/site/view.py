@@ -208,7 +208,7 @@ class View:
         if self.summary.is_adaptive or not {name, other} <= set(self.summary.estimates):
             return None
         number = self._numbers
-        return self.summary.ratings.likelihood_of_superiority(number[name], number[other])
+        return float(self.summary.ratings.superiority[number[name], number[other]])
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
