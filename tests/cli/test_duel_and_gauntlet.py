@@ -11,7 +11,7 @@ from click.testing import Result
 
 from sample_bots.options import PURE_VARIABLE
 from tests.adapters.bots import TURNS_PYTHON
-from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object
+from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, run_command
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments import Results
 from tournaments.analysis.ladder_position import LevelResult
@@ -93,12 +93,23 @@ def test_bad_input(arguments: str, complaint: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["duel greedy version2", "gauntlet version2 --levels 1"])
-def test_a_bot_whose_files_change_meanwhile_is_named(arguments: str) -> None:
-    bot("version2", "open('learned.txt', 'a').write('x')\n" + SORRY)
+@pytest.mark.parametrize("change", ["open('learned.txt', 'a').write('x')", "os.unlink('bot.toml')"])
+def test_a_bot_whose_files_change_meanwhile_is_named(arguments: str, change: str) -> None:
+    bot("version2", f"import contextlib, os\nwith contextlib.suppress(OSError):\n    {change}\n" + SORRY)
     result = invoke(*arguments.split(), "--games", "2", "--quiet", *QUICK)
     assert result.exit_code == 0
     assert "the files of version2 changed during the run" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_result_is_printed_also_if_the_working_directory_is_gone(tmp_path: Path) -> None:
+    Path("here").mkdir()
+    leaver = bot("leaver", f"import shutil\nshutil.rmtree({str(tmp_path / 'here')!r}, True)\n" + SORRY)
+    bots = ["greedy", str(tmp_path / leaver)]
+    out = str(tmp_path / "out")
+    done = run_command([KALARENA, "duel", *bots, "--games", "2", "--out", out, *QUICK], tmp_path / "here")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 games" in done.stdout
 
 
 @pytest.mark.slow

@@ -135,13 +135,14 @@ def command(
         rounds=pairs if games is not None else 1,
         ranking="points",
         anchor=other.name,
+        sources={one.name: settings.source(new), other.name: settings.source(old)},
     )
     notes = _notes(tournament)
     if settings.shown:
         for note in notes:
             click.echo(f"{tournament.name}: {note}", err=True)
     path = settings.directory("duel", one.name, other.name)
-    outcome = measure(settings, tournament, path, DuelResults, {one.name: new, other.name: old})
+    outcome = measure(settings, tournament, path, DuelResults)
     click.echo(
         json_text(_json(outcome, tournament, notes))
         if settings.as_json

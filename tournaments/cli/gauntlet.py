@@ -113,12 +113,13 @@ def command(
         rounds=rounds,
         ranking="rating",
         anchor=player.name,
+        sources={player.name: settings.source(bot)},
     )
     path = settings.directory("gauntlet", player.name)
     note = "" if book.texts else without_openings([player])
     if note and settings.shown:
         click.echo(f"{tournament.name}: {note}", err=True)
-    outcome = measure(settings, tournament, path, GauntletResults, {player.name: bot})
+    outcome = measure(settings, tournament, path, GauntletResults)
     if settings.as_json:
         click.echo(json_text(_json(outcome, tournament, note)))
     else:

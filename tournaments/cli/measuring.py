@@ -34,7 +34,13 @@ from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.tournament.outcome import Outcome, Results, program, same_command
 from tournaments.cli.tournament.run import run_in
 from tournaments.config.openings import SHORT_PLIES, OpeningBook
-from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, Tournament, build_tournament, name_clash
+from tournaments.config.tournament import (
+    CANNOT_TAKE_OPENINGS,
+    BotSource,
+    Tournament,
+    build_tournament,
+    name_clash,
+)
 from tournaments.database.base import StoreError
 from tournaments.reporting.tournament_directory import STORE_FILE
 from tournaments.results.game_files import GAMES, LOCK_FILE, slug
@@ -154,9 +160,9 @@ class Settings:
             raise Usage(str(error)) from error
         return player if NAME.fullmatch(player.name) else replace(player, name=_as_name(player.name))
 
-    def digest(self, text: str) -> str:
-        """Return the digest of the files, as they are now, of the bot that a text names.  Raises BotError."""
-        return resolve_bot(text, Path.cwd(), protocol=self.protocol).digest
+    def source(self, text: str) -> BotSource:
+        """Return the source of the bot that a text names."""
+        return BotSource(text, Path.cwd(), self.protocol)
 
     def openings(self, players: Sequence[Player], wanted: int) -> OpeningBook:
         """Return the openings; none if one of the players cannot take any.  Raises Usage."""
@@ -188,6 +194,7 @@ class Settings:
         ranking: str,
         anchor: str,
         form: Mapping[str, Any],
+        sources: dict[str, BotSource],
     ) -> Tournament:
         """Return the tournament of these bots."""
         return build_tournament(
@@ -204,6 +211,7 @@ class Settings:
             sandbox_mode=self.sandbox,
             has_default_memory=True,
             concurrency=self.concurrency,
+            sources=sources,
         )
 
     def directory(self, kind: str, *names: str) -> Path:
@@ -255,10 +263,8 @@ def without_openings(players: Sequence[Player]) -> str:
     )
 
 
-def measure(
-    settings: Settings, tournament: Tournament, path: Path, kind: type[Results], bots: Mapping[str, str]
-) -> Outcome[Results]:
-    """Play the games.  ``bots``: name -> text, of the bots that the user named.  Raises Usage, Fault."""
+def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[Results]) -> Outcome[Results]:
+    """Play the games.  Raises Usage, Fault."""
     if settings.shown and settings.out is None:
         click.echo(f"{tournament.name}: the games go to {path}", err=True)
     return run_in(
@@ -268,7 +274,6 @@ def measure(
         base=Path.cwd(),
         shown=settings.shown,
         kind=kind,
-        digests=lambda: {name: settings.digest(text) for name, text in bots.items()},
     )
 
 

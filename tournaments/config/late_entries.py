@@ -10,7 +10,7 @@ from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import NAME, NAME_RULE
 from tournaments.bots.resolve import resolve_bot
 from tournaments.config.load import ConfigError, build_sandbox, too_wide
-from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, Tournament, name_clash
+from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, BotSource, Tournament, name_clash
 from tournaments.results.journal import Action, Entry, withdrawn_bots
 
 
@@ -38,6 +38,7 @@ def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Pat
     ``folder`` is that of the tournament's file.  Raises ConfigError, with all problems.
     """
     added: list[Player] = []
+    sources = dict(tournament.sources)
     problems: list[str] = []
     strict = tournament.untrusted or tournament.sandbox_mode == REQUIRED
     gone = withdrawn_bots(journal)
@@ -64,12 +65,13 @@ def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Pat
         others = [*tournament.names, *(other.name for other in added)]
         problems += unfit(bot, others, openings=bool(tournament.openings))
         added.append(bot)
+        sources[bot.name] = BotSource(entry.data["bot"], Path(entry.data["base"]))
     if tournament.untrusted:
         playing = (bot for bot in added if bot.name not in gone)
         problems += [problem for _, problem in too_wide(folder, [*tournament.bots, *playing])]
     if problems:
         raise ConfigError("\n".join(problems))
-    return tournament.model_copy(update={"added": tuple(added)})
+    return tournament.model_copy(update={"added": tuple(added), "sources": sources})
 
 
 def unfit(bot: Player, names: Sequence[str], *, openings: bool) -> Iterator[str]:

@@ -17,6 +17,7 @@ from tournaments.bots.resolve import resolve_bot
 from tournaments.config.openings import OpeningBook
 from tournaments.config.tournament import (
     CANNOT_TAKE_OPENINGS,
+    BotSource,
     Tournament,
     TournamentError,
     build_tournament,
@@ -59,6 +60,7 @@ def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tou
         raise ConfigError(_lines(prefix, problem_lines(error, TournamentFile))) from error
     problems = []
     bots: list[Player] = []
+    sources: dict[str, BotSource] = {}
     build_in = build_sandbox(strict=file.untrusted or file.sandbox.mode == REQUIRED)
     for number, entry in enumerate(file.bots, 1):
         try:
@@ -68,6 +70,7 @@ def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tou
             continue
         problems += [f"bots[{number}]: {problem}" for problem in _bad_name(bot.name, bots)]
         bots.append(bot)
+        sources[bot.name] = BotSource(entry.bot, folder.absolute())
     if file.untrusted:
         problems += [f"bots[{number}]: {problem}" for number, problem in too_wide(folder, bots)]
     problems += _unknown_bots(file, [bot.name for bot in bots])
@@ -94,6 +97,7 @@ def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tou
             keep_files=file.keep_files,
             game_files=file.game_files,
             cluster=file.cluster,
+            sources=sources,
             problems=problems,
         )
     except TournamentError as error:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,7 @@ from referee.sandbox.detection import OFF
 from referee.sandbox.host_resources import default_memory_here
 from tournaments.analysis.tie_breaks import MATCH_POINTS, criteria_of
 from tournaments.bots.manifest import MANIFEST_FILE
+from tournaments.bots.resolve import resolve_bot
 from tournaments.config.cluster_table import ClusterTable
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.host_speed import ScaledControl
@@ -56,6 +57,20 @@ class TournamentError(ValueError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+class BotSource(NamedTuple):
+    """What somebody wrote for a bot."""
+
+    text: str
+    base: Path
+    """Absolute folder of relative paths."""
+    protocol: str = ""
+    """Protocol of a bot that declares none."""
+
+    def digest(self) -> str:
+        """Return the digest of the bot's files as they are now.  Raises BotError."""
+        return resolve_bot(self.text, self.base, protocol=self.protocol).digest
 
 
 class Tournament(BaseModel):
@@ -105,6 +120,8 @@ class Tournament(BaseModel):
     game_files: str = FOLDERS
     """One of FORMS of results/game_files.py.  It does not belong to the identity."""
     added: tuple[Player, ...] = ()
+    sources: dict[str, BotSource] = {}
+    """Name -> source, of bots whose files may change."""
     """Bots that joined later, see tournaments/config/late_entries.py; they do not belong to the identity.
     Those that have withdrawn may have no command."""
 

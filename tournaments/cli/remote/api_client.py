@@ -273,7 +273,8 @@ class Client:
                     self._raise_refusal(error.code, error.read(LONGEST_ANSWER), error.headers.get("Location"))
         except urllib.error.URLError as error:
             failure = f"cannot be reached: {_reason(error.reason)}"
-            if body is not None and isinstance(error.reason, BrokenPipeError | ConnectionResetError):
+            is_cut_off = isinstance(error.reason, BrokenPipeError | ConnectionResetError)
+            if is_cut_off and data is not None and data.tell():
                 failure = "ended the transfer: is the upload too large, or the connection too slow?"
             raise SubmitError(f"{self.base} {failure}", is_ours=True) from error
         except (OSError, http.client.HTTPException) as error:

@@ -4,7 +4,7 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -115,7 +115,6 @@ def command(
         shown=shown,
         options=options,
         rehearses=(tournament.untrusted or mode == REQUIRED) and not no_rehearsal,
-        digests=lambda: {bot.name: bot.digest for bot in load_tournament(file).bots},
     )
     click.echo(outcome.results.render("json") if as_json else outcome.text(quiet=quiet))
     for line in outcome.problem_lines():
@@ -134,7 +133,6 @@ def run_in(
     *,
     base: Path,
     kind: type[Results],
-    digests: Callable[[], Mapping[str, str]],
     concurrency: int | None = None,
     shown: bool = True,
     options: EngineOptions | None = None,
@@ -145,8 +143,6 @@ def run_in(
     Args:
         base: Folder for the paths of bots that were added later.
         kind: Class of the results, on the screen and in the end.
-        digests: Function that reads the bots' files anew and returns name -> digest; may raise ConfigError or
-            BotError.
         concurrency: Number of games at a time; None is that of the tournament.
         shown: True if progress is shown on standard error.
         options: Machines for the games; None is this one.
@@ -214,19 +210,24 @@ def run_in(
         raise Fault(str(error)) from error
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
-    return Outcome(results, run.report, directory, interrupted, changed_bots(tournament, digests))
+    return Outcome(results, run.report, directory, interrupted, changed_bots(tournament))
 
 
-def changed_bots(tournament: Tournament, digests: Callable[[], Mapping[str, str]]) -> list[str]:
-    """Return the names of bots whose files are other than when the run began; ``digests``: see ``run_in``.
+def changed_bots(tournament: Tournament) -> list[str]:
+    """Return the names of bots whose files are others than when the run began, or cannot be read any more.
 
     Each game starts its bots from their files, so that later games may be of another program.
     """
-    try:
-        now = digests()
-    except (BotError, ConfigError):  # a bot's files are gone, or the tournament's file is another
-        return []
-    return [bot.name for bot in tournament.bots if now.get(bot.name, bot.digest) != bot.digest]
+    changed = []
+    for bot in tournament.players:
+        if bot.name in tournament.sources:
+            try:
+                now = tournament.sources[bot.name].digest()
+            except BotError:
+                now = ""
+            if now != bot.digest:
+                changed.append(bot.name)
+    return changed
 
 
 def _check_memory(run: Run, concurrency: int | None, options: EngineOptions | None, *, shown: bool) -> None:
