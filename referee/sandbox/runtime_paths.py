@@ -1,12 +1,13 @@
 """Paths of the host that a confined bot's program needs, such as its interpreter.
 
 The interpreter can be outside /usr, in a virtual environment, in pyenv or in a private Java.  A script's
-first line can name a program on PATH.
+first line can name a program on PATH, or the one behind a version manager's shim there.
 """
 
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,8 +18,11 @@ SHOWN_ALWAYS = tuple(
 """Paths that every sandbox shows."""
 STORES = (Path("/nix/store"), Path("/gnu/store"))
 """Stores of programs (Nix, Guix), in which each program has a directory of its own, and needs many others."""
-MANAGED = ("versions", "installs")
-"""Directories in which version managers (pyenv, asdf) install programs, beside the ``shims`` on PATH."""
+SHIM_MANAGERS = ("pyenv", "rbenv", "nodenv", "jenv", "goenv", "asdf", "mise")
+"""Version managers with a ``shims`` folder on PATH, whose ``which`` prints the program behind a shim."""
+RUSTUP = "rustup"
+"""Manager whose programs are links to itself, in the same folder; it has a ``which``, too."""
+SHIM_LIMIT_S = 10.0
 MAX_LINKS = 40
 """Most links followed from a program's name to its file; the kernel's own bound (MAXSYMLINKS)."""
 FIRST_LINE_BYTES = 256
@@ -73,8 +77,8 @@ def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = Fal
 
     ``own`` are the bot's files, which are shown anyway.  The program, its first line and its links are chosen
     by the bot's author, who must not choose which files of the host are shown: only files in directories of
-    this process's PATH are shown, or behind shims there, and their installations, unless ``trusted`` is True
-    because the operator or Kalarena itself named the program.
+    this process's PATH are shown, or those that version managers name for their shims there, and their
+    installations, unless ``trusted`` is True because the operator or Kalarena itself named the program.
     """
     found: dict[Path, None] = {}
     for each in (program, interpreter_of(program)):
@@ -119,9 +123,59 @@ def _is_trusted(program: Path) -> bool:
     on_path = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
     if program.parent in (Path(sys.executable).parent, Path(sys.base_prefix, "bin"), *on_path):
         return True
-    shims = [folder for folder in on_path if folder.name == "shims" and is_there(folder / program.name)]
-    managed = [folder.parent / name for folder in shims for name in MANAGED]
-    return _is_inside(program, (*SHOWN_ALWAYS, *managed))
+    if _is_inside(program, SHOWN_ALWAYS):
+        return True
+    # Managers install programs beside their shims; for a program elsewhere, no manager has to be called.
+    shims = [folder / program.name for folder in on_path if program.is_relative_to(folder.parent)]
+    return any(_is_behind(program, shim) for shim in shims)
+
+
+_behind: set[tuple[Path, Path]] = set()
+"""Programs that a version manager named, each with its shim.
+
+Other answers are not kept: a manager can fail once, or its user can choose another version.
+"""
+
+
+def _is_behind(program: Path, shim: Path) -> bool:
+    """Return True if a version manager names, or has named, this program as that behind its shim."""
+    if (program, shim) not in _behind and is_there(shim):
+        named = Path(os.path.normpath(behind_shim(str(shim))))
+        _behind.add((named, shim))
+    return (program, shim) in _behind
+
+
+def behind_shim(program: str) -> str:
+    """Return the program behind a version manager's shim, which costs 0.1 s and needs the whole manager.
+
+    Returns the program itself if it is no shim, or its manager fails.
+    """
+    path = Path(program)
+    command = _manager(path)
+    if not command:
+        return program
+    try:
+        done = subprocess.run(
+            [command, "which", path.name], capture_output=True, text=True, timeout=SHIM_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return program
+    found = done.stdout.strip()
+    return found if done.returncode == 0 and os.access(found, os.X_OK) else program
+
+
+def _manager(path: Path) -> str | None:
+    """Return the version manager of a shim; None if the program is no shim."""
+    if path.parent.name == "shims":
+        name = next((name for name in SHIM_MANAGERS if name in path.parent.parent.name), None)
+        if name is None:
+            return None
+        beside = path.parent.parent / "libexec" / name
+        return shutil.which(name) or (str(beside) if is_there(beside) else None)
+    rustup = path.parent / RUSTUP
+    if path.name != RUSTUP and is_there(rustup) and is_there(path) and path.samefile(rustup):
+        return str(rustup)
+    return None
 
 
 def _is_inside(path: Path, others: Iterable[Path]) -> bool:

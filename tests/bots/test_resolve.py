@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from referee.games.plugins import GAMES_VARIABLE
+from referee.sandbox.runtime_paths import behind_shim
 from sample_bots.catalog import sample_bot_command
 from tests.support.builders import KALARENA, run_command
 from tests.support.ordinary_user import as_ordinary_user
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
-from tournaments.bots.toolchains import behind_shim
 
 OR_A_COMMAND = ', or write the command that runs it, such as "node bot.js" or "java -cp . Bot"'
 PYTHON = shlex.quote(sys.executable)

@@ -120,20 +120,58 @@ def test_only_what_we_would_run_ourselves_is_shown(tmp_path: Path, monkeypatch: 
     assert set(needed_paths(bot, [bot.parent])) == {python, tmp_path / "prefix"}
 
 
-def test_programs_behind_shims_on_path_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def make_manager(root: Path, answer: Path) -> Path:
+    """A version manager with a shim for python3, behind which is ``answer``; its directory of shims."""
+    make_program(root / "shims" / "python3")
+    make_program(root / "libexec" / root.name.lstrip("."), f'#!/bin/sh\n[ "$1" = which ] && echo {answer}\n')
+    return root / "shims"
+
+
+def test_the_version_that_a_manager_names_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shims of a version manager are on PATH, and not the directories of its programs."""
-    manager = tmp_path / ".asdf"
-    python = make_installation(manager / "installs" / "python" / "3.11")
-    other = make_program(python.parent / "without-shim")
-    elsewhere = make_installation(tmp_path / "prefix")
-    make_program(manager / "shims" / "python3")
+    manager = tmp_path / ".pyenv"
+    python = make_installation(manager / "versions" / "3.11")
+    shims = make_manager(manager, python)
     assert needed_paths(python) == []
-    put_on_path(monkeypatch, manager / "shims")
-    assert set(needed_paths(python)) == {python, python.parent.parent}
-    assert needed_paths(other) == needed_paths(elsewhere) == []
-    plain = make_program(manager / "installs" / "perl" / "python3")
-    assert is_installed(plain, tmp_path)
-    assert not is_installed(plain.with_name("perl"), tmp_path)
+    monkeypatch.setenv("PATH", str(shims))
+    bot = make_program(tmp_path / "bot" / "run", f"#!{python}\n")
+    assert set(needed_paths(python)) == set(needed_paths(bot, [bot.parent])) == {python, python.parent.parent}
+    assert is_installed(python, tmp_path)
+
+
+def test_no_other_version_of_a_manager_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot's author can name each of them, and with it the packages and settings of that environment."""
+    manager = tmp_path / ".pyenv"
+    python = make_installation(manager / "versions" / "3.11")
+    private = make_installation(manager / "versions" / "private-env")
+    deep = make_program(manager / "versions" / "3.11" / "src" / "project" / "python3")
+    monkeypatch.setenv("PATH", str(make_manager(manager, python)))
+    for program in (private, deep, make_program(python.parent / "without-shim")):
+        bot = make_program(tmp_path / "bot" / "run", f"#!{program}\n")
+        assert needed_paths(program) == needed_paths(bot, [bot.parent]) == [], program
+    assert not is_installed(deep, tmp_path)
+
+
+def test_a_directory_of_shims_without_a_known_manager_shows_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = make_installation(tmp_path / "own" / "versions" / "3.11")
+    monkeypatch.setenv("PATH", str(make_manager(tmp_path / "own", python)))
+    assert needed_paths(python) == []
+
+
+def test_a_manager_is_called_again_for_a_program_that_it_did_not_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It failed, or its user has chosen another version since: a server runs for months."""
+    manager = tmp_path / ".pyenv"
+    old, new = (make_installation(manager / "versions" / name) for name in ("3.11", "3.12"))
+    monkeypatch.setenv("PATH", str(make_manager(manager, tmp_path / "missing")))
+    assert needed_paths(old) == []
+    make_manager(manager, old)
+    assert needed_paths(old) != []
+    make_manager(manager, new)
+    assert needed_paths(new) != []
 
 
 def test_our_own_interpreter_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

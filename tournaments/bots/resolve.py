@@ -13,7 +13,7 @@ from referee.games.catalog import parse_game
 from referee.games.spec import did_you_mean, parse_spec
 from referee.judge.results import CAPABILITIES, Player
 from referee.sandbox.bubblewrap import Sandbox
-from referee.sandbox.runtime_paths import home_directory, needed_paths
+from referee.sandbox.runtime_paths import behind_shim, home_directory, needed_paths
 from sample_bots.catalog import (
     SAMPLE_BOTS,
     BadOptionError,
@@ -27,7 +27,7 @@ from sample_bots.catalog import (
 from sample_bots.strong import kernels
 from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import MANIFEST_FILE, load_manifest
-from tournaments.bots.toolchains import behind_shim, find_program
+from tournaments.bots.toolchains import find_program
 
 SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
 """Shared directories: no directory above them is a bot's own."""
