@@ -37,6 +37,8 @@ bots = ["first_legal", "greedy", "random:1"]
 GAMES = 6
 KEY = "r001-1v2"
 TABLES = ("results.json", "standings.csv", "games.csv", "report.html")
+CONCLUSION = re.compile("<p>[^<]* wins the knockout[^<]*</p>")
+"""The conclusion on report.html."""
 
 
 @pytest.fixture(scope="module")
@@ -292,13 +294,32 @@ def test_a_page_of_an_earlier_version_has_no_conclusion(tmp_path: Path) -> None:
     assert found(out) == []
     page = out / "report.html"
     text = page.read_text(encoding="utf-8")
-    earlier = re.sub("<p>[^<]* wins the knockout[^<]*</p>", "", text)
+    earlier = CONCLUSION.sub("", text)
     assert earlier != text
     page.write_text(earlier, encoding="utf-8")
     result = invoke("verify", out)
     assert result.exit_code == 0, result.output
     assert "report.html: an earlier version wrote it" in result.output
     page.write_text(text.replace("wins the knockout", "loses the knockout"), encoding="utf-8")
+    assert invoke("verify", out).exit_code == 1
+
+
+@pytest.mark.parametrize("has_conclusion", [True, False])
+def test_a_page_of_an_earlier_version_after_a_ruling_and_a_kill(tmp_path: Path, has_conclusion: bool) -> None:
+    """The ruling was killed between its entry and the tables."""
+    path = write_tournament(tmp_path, 'format = "knockout"\n' + CUP)
+    out = tmp_path / "out"
+    assert invoke("tournament", "run", path, "--out", out).exit_code == 0
+    before = {name: (out / name).read_text(encoding="utf-8") for name in TABLES}
+    if not has_conclusion:
+        before["report.html"] = CONCLUSION.sub("", before["report.html"])
+    assert invoke("tournament", "withdraw", out, "greedy", "--why", "x").exit_code == 0
+    for name, text in before.items():
+        (out / name).write_text(text, encoding="utf-8")
+    result = invoke("verify", out)
+    assert result.exit_code == 0, result.output
+    assert "report.html: made before the last entry of the journal" in result.output
+    (out / "report.html").write_text(before["report.html"].replace("greedy", "dreegy"), encoding="utf-8")
     assert invoke("verify", out).exit_code == 1
 
 

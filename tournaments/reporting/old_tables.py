@@ -44,9 +44,18 @@ def linked_games(page: str) -> frozenset[str]:
     return frozenset(re.findall(r'<a href="games/([^"/]+)/', page))
 
 
-def without_conclusion(page: str, conclusion: str) -> str:
-    """Return report.html as versions wrote it that left the conclusion out."""
-    return page.replace(f"<p>{html.escape(conclusion)}</p>", "", 1)
+def is_made_from(
+    name: str, written: str, made: Callable[[TournamentResults], str], results: TournamentResults
+) -> bool:
+    """Return True if a table was made from these results, by this version or by an earlier one.
+
+    Earlier versions left the conclusion out of report.html.
+    """
+    follows = made(results)
+    return written == follows or (
+        name == "report.html"
+        and written == follows.replace(f"<p>{html.escape(results.conclusion)}</p>", "", 1)
+    )
 
 
 def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> dict[str, StoringPosition]:
@@ -103,22 +112,17 @@ def games_at_that_time(
     return None
 
 
-def missing_rulings(
-    summary: TournamentResults, made: Callable[[TournamentResults], str], written: str
-) -> int:
+def missing_rulings(summary: TournamentResults, is_table_of: Callable[[TournamentResults], bool]) -> int:
     """Return the number of the latest rulings that were made after a table was written; 0 without any."""
     for number in range(len(summary.journal) - 1, -1, -1):
         with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
-            if made(summary.before_rulings(number)) == written:
+            if is_table_of(summary.before_rulings(number)):
                 return len(summary.journal) - number
     return 0
 
 
 def fewer_rounds(
-    summary: TournamentResults,
-    made: Callable[[TournamentResults], str],
-    written: str,
-    recorded: int | None,
+    summary: TournamentResults, is_table_of: Callable[[TournamentResults], bool], recorded: int | None
 ) -> int | None:
     """Return the number of rounds with which a table is as it was written, if there are more now.
 
@@ -128,7 +132,7 @@ def fewer_rounds(
     played = max((game.round for game in summary.kept), default=0)
     rounds = played if recorded is None else recorded
     with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
-        if played <= rounds < summary.plan.rounds and made(summary.with_rounds(rounds)) == written:
+        if played <= rounds < summary.plan.rounds and is_table_of(summary.with_rounds(rounds)):
             return rounds
     return None
 

@@ -26,12 +26,12 @@ from tournaments.reporting.game_verification import DeclaredTournament, Sentence
 from tournaments.reporting.old_tables import (
     fewer_rounds,
     games_at_that_time,
+    is_made_from,
     linked_games,
     missing_rulings,
     number_in,
     order_of_storing,
     read_text,
-    without_conclusion,
 )
 from tournaments.reporting.tournament_directory import STORE_FILE
 from tournaments.reporting.tournament_results import TournamentResults
@@ -259,15 +259,15 @@ class Verification:
             if games is not None and games < len(summary.games):
                 yield RecordFinding(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
                 continue
-            is_older = name == "report.html" and written == without_conclusion(follows, summary.conclusion)
-            if is_old or is_older:
+            is_table_of = partial(is_made_from, name, written, made)
+            if is_old or is_table_of(summary):
                 yield RecordFinding(name, Remark(_OLD_VERSION))
                 continue
-            rounds = fewer_rounds(summary, made, written, number_in(directory, "rounds"))
+            rounds = fewer_rounds(summary, is_table_of, number_in(directory, "rounds"))
             if rounds is not None:
                 yield RecordFinding(name, Remark(_OLD_ROUNDS.format(rounds, summary.plan.rounds)))
                 continue
-            missing = missing_rulings(summary, made, written)
+            missing = missing_rulings(summary, is_table_of)
             if missing:
                 entries = "entry" if missing == 1 else f"{missing} entries"
                 yield RecordFinding(name, Remark(_OLD_RULINGS.format(entries)))
