@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import sys
 import threading
 import time
@@ -247,6 +248,16 @@ def test_build_products_are_not_sent_but_built_once_on_each_host(tmp_path: Path)
         assert (Path(here.cwd) / "made.py").read_text() == "print()"
     assert requested == [packed.digest]
     assert (tmp_path / "count").read_text() == "1\n"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_object_files_of_another_host_are_built_again(tmp_path: Path) -> None:
+    makefile = "made.py: part.o table\n\tcat part.o table > made.py\npart.o: part.c\n\tcp part.c part.o\n"
+    manifest = 'command = "python3 made.py"\nbuild = "make"\nmade = ["made.py"]\n'
+    files = {"part.c": "new ", "part.o": "old ", "table": "data", "Makefile": makefile, "bot.toml": manifest}
+    packed, _ = pack(resolve_bot(str(write_bot(tmp_path / "bot", files)), tmp_path))
+    here = prepared(tmp_path / "shelf", packed)
+    assert (Path(here.cwd) / "made.py").read_text() == "new data"
 
 
 def test_a_bot_that_a_killed_worker_left_incomplete_is_made_again(tmp_path: Path) -> None:

@@ -40,6 +40,24 @@ The language D has the suffix .d of the lists of dependencies that cargo and C c
 KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
 """Files that no confined build may write: sources, the manifest, and files that run commands."""
 
+OTHERS_NS, SOURCES_NS = 946_684_801 * 10**9, 946_684_802 * 10**9
+"""Modification times of a copy's files, in nanoseconds since 1970.
+
+They are in 2000: zip archives have no times before 1980, and a build that makes one would fail.
+"""
+
+
+def make_sources_newest(directory: Path) -> None:
+    """Set the times of the files of a copy, which has no times of its own, so that sources are the newest.
+
+    The bot is then built from its sources, and not from object files of an earlier build.
+    """
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = Path(folder, name)
+            time_ns = SOURCES_NS if path.suffix.lower() in SOURCES else OTHERS_NS
+            os.utime(path, ns=(time_ns, time_ns), follow_symlinks=False)
+
 
 def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[str] = ()) -> bool:
     """Return whether a source file is newer than the oldest product; all products must exist.

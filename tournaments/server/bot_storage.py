@@ -20,7 +20,7 @@ from pathlib import Path
 
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox
-from tournaments.bots.build import SOURCES
+from tournaments.bots.build import OTHERS_NS, make_sources_newest
 from tournaments.bots.digest_store import DigestStore
 from tournaments.bots.errors import BotError, ManifestError
 from tournaments.bots.manifest import load_manifest
@@ -32,13 +32,8 @@ from tournaments.server.checks.bot_job import BotJob, Task
 BOT, DIGEST_FILE = "bot", "digest"
 MODE, EXECUTABLE_MODE = 0o644, 0o755
 """Permissions like those of a student's own files: a build may write them."""
-PRODUCTS_NS, OTHERS_NS, SOURCES_NS = ((946_684_800 + second) * 10**9 for second in range(3))
-"""Modification times of copies, in nanoseconds since 1970: of products, other files and sources.
-
-An upload has no times.  The sources are made the newest files, so that the bot that plays is built from them,
-and not from object files of an earlier build.  Declared products may depend on other files, too.
-The times begin in 2000: zip archives have no times before 1980, and a build that makes one would fail.
-"""
+PRODUCTS_NS = OTHERS_NS - 10**9
+"""Modification time of uploaded products, in nanoseconds since 1970: they may depend on all other files."""
 BLOCK_BYTES = 512
 """Unit of st_blocks (stat(2)): a sparse file needs less than its size."""
 THE_UPLOAD = "the upload"
@@ -150,18 +145,15 @@ class BotStorage(DigestStore):
         """Copy a submission into a new directory, with times that make its build run."""
         files = self.contents.read(content)
         write_files(bot, files, MODE, EXECUTABLE_MODE)
+        make_sources_newest(bot)
         products: list[str] = []
         with contextlib.suppress(ManifestError):  # reported when the bot is resolved
             manifest = load_manifest(bot)
             if manifest is not None and manifest.build is not None:
                 products = [os.path.normpath(name) for name in manifest.products]
         for file in files:
-            path = Path(file.path)
-            if any(path.is_relative_to(product) for product in products):
-                time_ns = PRODUCTS_NS
-            else:
-                time_ns = SOURCES_NS if path.suffix.lower() in SOURCES else OTHERS_NS
-            os.utime(bot / path, ns=(time_ns, time_ns))
+            if any(Path(file.path).is_relative_to(product) for product in products):
+                os.utime(bot / file.path, ns=(PRODUCTS_NS, PRODUCTS_NS))
 
 
 def _bytes_of(folder: Path) -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.strong import kernels
-from tournaments.bots.build import build
+from tournaments.bots.build import build, make_sources_newest
 from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import load_manifest
 from tournaments.engines.remote.extra import ClusterError
@@ -93,6 +93,7 @@ class BotCache:
             if place.exists():  # left by a worker that was killed
                 shutil.rmtree(place)
             unpack(archive, packed.digest, place / FILES)
+            make_sources_newest(place / FILES)
             for _, name in packed.folders:
                 self._build(place / FILES / name, sandbox)
             (place / READY).touch()
