@@ -149,6 +149,23 @@ def test_a_directory_is_as_new_as_its_newest_file(tmp_path: Path) -> None:
     assert times_built() == 2
 
 
+def test_an_empty_directory_says_nothing_about_the_time_of_a_build(tmp_path: Path) -> None:
+    """A build that finds the directory does not change the directory's time."""
+    manifest = 'command = "sh bot.sh"\nbuild = "sh make.sh"\nmade = ["out", "cache"]'
+    make = "mkdir -p out cache; echo > out/part; echo made >> log"
+    built = directory(tmp_path / "bot", manifest, make_sh=make, bot_c="")
+    for _ in range(2):
+        resolve_bot("bot", tmp_path, game="manchester")
+    assert (built / "log").read_text() == "made\n"
+    before = (built / "log").stat().st_mtime - 1000
+    for path in (built / "out" / "part", built / "cache"):
+        os.utime(path, (before, before))
+    os.utime(built / "bot.c", (before + 60, before + 60))
+    for _ in range(2):
+        resolve_bot("bot", tmp_path, game="manchester")
+    assert (built / "log").read_text() == "made\nmade\n"
+
+
 @pytest.mark.parametrize(
     ("script", "words"),
     [

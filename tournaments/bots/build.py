@@ -63,9 +63,11 @@ def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[st
     """Return whether a source file is newer than the oldest product; all products must exist.
 
     A product that is a directory is as old as its newest file; a build that overwrites a file does not change
-    the directory's own time.  ``skipped`` are names of folders that are not searched.
+    the directory's own time.  Directories without files are ignored, unless there are no other products.
+    ``skipped`` are names of folders that are not searched.
     """
-    oldest = min(_made_at_ns(directory / name) for name in products)
+    made_at_ns = [max(times) for name in products if (times := _file_times_ns(directory / name))]
+    oldest = min(made_at_ns, default=0)
     for folder, folders, names in os.walk(directory):
         folders[:] = set(folders) - set(skipped)
         for name in names:
@@ -77,9 +79,9 @@ def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[st
     return False
 
 
-def _made_at_ns(product: Path) -> int:
+def _file_times_ns(product: Path) -> list[int]:
     files = [path for path in product.rglob("*") if path.is_file()] if product.is_dir() else [product]
-    return max((path.stat().st_mtime_ns for path in files), default=0)
+    return [path.stat().st_mtime_ns for path in files]
 
 
 def build(
