@@ -197,6 +197,15 @@ def test_a_python_file_with_line_ends_of_windows_runs(tmp_path: Path) -> None:
     assert resolve_bot("mine.py", tmp_path).command == (sys.executable, str(script))
 
 
+@pytest.mark.parametrize("executable", [False, True])
+def test_a_python_program_that_linux_cannot_start_runs_also_with_a_manifest(
+    tmp_path: Path, executable: bool
+) -> None:
+    windows = make_file(tmp_path / "bot" / "run.py", "#!/usr/bin/env python3\r\n", executable=executable)
+    make_file(tmp_path / "bot" / "bot.toml", 'command = ["./run.py", "-x"]\r\n')
+    assert resolve_bot("bot", tmp_path).command == (sys.executable, str(windows), "-x")
+
+
 def test_executable_files_and_paths_with_spaces(tmp_path: Path) -> None:
     script = make_file(tmp_path / "my best bot" / "bot.py")
     program = make_file(tmp_path / "my best bot" / "the engine-2.1", executable=True)

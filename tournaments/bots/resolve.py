@@ -222,6 +222,8 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
             raise BotError(
                 f"{directory}: its {MANIFEST_FILE} names the program {program}, which is not there"
             )
+        if _is_file(path) and _needs_python(path):
+            return (sys.executable, str(path), *words[1:])
         if built and not os.access(path, os.X_OK):
             raise BotError(_not_executable(path))
         return (str(path), *words[1:])
@@ -297,11 +299,8 @@ def _file_command(path: Path) -> tuple[str, ...]:
     """Return the command that runs a file."""
     if not os.access(path, os.R_OK):
         raise BotError(f"{path} cannot be read")
-    # bot.py runs with the current interpreter even if it is executable: `env python3` may be a slow shim. So
-    # does a script without a shebang: on some file systems every file is executable.
-    if path.suffix in (".py", ".pyz") and (
-        path.name == "bot.py" or not os.access(path, os.X_OK) or not _names_interpreter(path)
-    ):
+    # bot.py runs with the current interpreter even if it is executable: `env python3` may be a slow shim.
+    if path.name == "bot.py" or _needs_python(path):
         return (sys.executable, str(path))
     if path.suffix == ".jar":
         java = find_program("java")
@@ -313,6 +312,16 @@ def _file_command(path: Path) -> tuple[str, ...]:
             raise BotError(f"{path} is an archive: unpack it, and name the folder that comes out of it")
         raise BotError(_not_executable(path))
     return (str(path),)
+
+
+def _needs_python(path: Path) -> bool:
+    """Return whether a file is a readable Python program that Linux cannot start by itself."""
+    # On some file systems every file is executable: a script without a shebang cannot be started, either.
+    return (
+        path.suffix in (".py", ".pyz")
+        and os.access(path, os.R_OK)
+        and not (os.access(path, os.X_OK) and _names_interpreter(path))
+    )
 
 
 def _names_interpreter(path: Path) -> bool:
