@@ -107,6 +107,24 @@ def test_uploaded_products_are_built_again(storage: BotStorage) -> None:
     assert (storage.bot(content) / "out" / "part").read_text() == "new"
 
 
+def test_uploaded_products_are_built_again_in_every_language(storage: BotStorage) -> None:
+    """Suffixes such as .d and .cu are not among those of sources whose times are compared."""
+    content = build(storage, built_bot("cp source.d bot.py", source_d="new", bot_py="old"))
+    assert (storage.bot(content) / "bot.py").read_text() == "new"
+    in_folder = built_bot("cp source.cu out/part", "out", source_cu="new", bot_py="")
+    content = build(storage, [*in_folder, SubmittedFile("out/part", b"old")])
+    assert (storage.bot(content) / "out" / "part").read_text() == "new"
+
+
+def test_an_uploaded_program_without_a_build_stays(storage: BotStorage) -> None:
+    files = [
+        SubmittedFile("bot.toml", b"command = './run'"),
+        SubmittedFile("run", b"#!/bin/sh\n", executable=True),
+    ]
+    content = build(storage, files)
+    assert (storage.bot(content) / "run").read_text() == "#!/bin/sh\n"
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 def test_uploaded_intermediate_files_are_built_again(storage: BotStorage) -> None:
     """An object file may be of another system, or older than its source."""

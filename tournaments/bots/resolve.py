@@ -68,15 +68,17 @@ def resolve_bot(
     may_build: bool = True,
     build_in: Sandbox | None = None,
     build_within_s: float | None = None,
+    rebuild: bool = False,
     protocol: str = "",
 ) -> Player:
     """Return the player that a text names: a sample bot, a directory, a file, or a command line.
 
-    Relative paths are taken from ``base``.  With ``game``, a spec text, a bot is refused if its manifest does
-    not list the game, and built if it is not up to date.  With a sandbox ``build_in`` it is built there, and
-    only if that sandbox confines; without one it is built like any command, if ``may_build`` is true.  A
-    build may take ``build_within_s``, and ``tournaments.bots.build.BUILD_LIMIT_S`` at most.  ``protocol`` is
-    that of a bot that is no sample bot and declares none (``referee.adapters.command.PROTOCOLS``).
+    Relative paths are taken from ``base``.  With ``game``, a spec text, a bot is refused if its manifest
+    does not list the game, and built if it is not up to date, or if ``rebuild`` is true.  With a sandbox
+    ``build_in`` it is built there, and only if that sandbox confines; without one it is built like any
+    command, if ``may_build`` is true.  A build may take ``build_within_s``, and
+    ``tournaments.bots.build.BUILD_LIMIT_S`` at most.  ``protocol`` is that of a bot that is no sample bot
+    and declares none (``referee.adapters.command.PROTOCOLS``).
     Raises BotError.
     """
     if not text.strip():
@@ -94,7 +96,7 @@ def resolve_bot(
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
         confining = build_in if build_in is not None and build_in.tier.confines else None
-        builder = _Builder(may_build and build_in is None, confining, build_within_s)
+        builder = _Builder(may_build and build_in is None, confining, build_within_s, rebuild)
         return _directory_bot(path, name, game, builder, protocol)
     if path is not None:
         digest = _digest([path], path.parent)
@@ -190,6 +192,8 @@ class _Builder:
     """Confining sandbox for builds; None if there is none."""
     within_s: float | None
     """Time limit of a build in seconds, if less than usual."""
+    rebuild: bool
+    """True if products that seem up to date are built, too."""
 
     def bring_up_to_date(self, directory: Path, command: list[str], products: list[str]) -> None:
         """Build products that are missing, or older than their sources.  Raises BotError."""
@@ -210,7 +214,7 @@ class _Builder:
                 f"command {shlex.join(command)!r} is not run for untrusted bots, "
                 "since nothing here confines a build: build it where that is safe"
             )
-        if missing or (able and is_outdated(directory, products, SKIPPED_DIRECTORIES)):
+        if missing or (able and (self.rebuild or is_outdated(directory, products, SKIPPED_DIRECTORIES))):
             build(directory, command, products, self.sandbox, self.within_s)
 
 

@@ -105,7 +105,13 @@ class BotStorage(DigestStore):
             confining = sandbox if sandbox.tier.confines else None
             with naming_the_upload(bot):
                 player = resolve_bot(
-                    str(bot), new, THE_UPLOAD, game, build_in=confining, build_within_s=within_s
+                    str(bot),
+                    new,
+                    THE_UPLOAD,
+                    game,
+                    build_in=confining,
+                    build_within_s=within_s,
+                    rebuild=True,  # whatever its products' times: an upload has none
                 )
             (new / DIGEST_FILE).write_text(player.digest, encoding="ascii")
 
@@ -142,7 +148,7 @@ class BotStorage(DigestStore):
             return self._sweep()
 
     def _copy(self, content: str, bot: Path) -> None:
-        """Copy a submission into a new directory, with times that make its build run."""
+        """Copy a submission into a new directory, with times that make ``make`` build everything anew."""
         files = self.contents.read(content)
         write_files(bot, files, MODE, EXECUTABLE_MODE)
         make_sources_newest(bot)
