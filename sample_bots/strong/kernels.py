@@ -2,13 +2,15 @@
 
 Theory of operation.  Compiling all kernels takes tens of seconds, loading them about one.  ``prepare``
 compiles them once, in a process of its own, into a directory whose name has a digest of everything that the
-machine code depends on: the bytes of the source files, the versions of the libraries, the processor.  The
-directory appears under that name when it is complete.  numba ignores a directory that it cannot write, as in
-a sandbox, so a confined bot first copies the directory to its scratch directory (``use``).
+machine code depends on: the bytes of the source files and the versions of the libraries, and in a second
+digest the processor, which may differ between machines with the same home.  The directory appears under that
+name when it is complete.  numba ignores a directory that it cannot write, as in a sandbox, so a confined bot
+first copies the directory to its scratch directory (``use``).
 """
 
 import contextlib
 import hashlib
+import itertools
 import os
 import platform
 import shutil
@@ -28,6 +30,15 @@ COMPLETE = "complete"
 """Name of a file that exists if the machine code of all kernels does."""
 PREPARE_LIMIT_S = 300.0
 """Time limit for compiling all kernels, which took 20 to 40 s on a laptop."""
+
+PROCESSORS = Path("/proc/cpuinfo")
+PROCESSOR_FIELDS = {
+    *("vendor_id", "cpu family", "model", "model name", "flags"),  # x86
+    *("cpu implementer", "cpu part", "features", "cpu", "isa"),  # other architectures
+}
+"""Names in PROCESSORS, in lower case, of what numba generates machine code for."""
+PROCESSOR_VARIABLES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+"""Environment variables by which numba generates machine code for another processor."""
 
 
 class NotPreparedError(Exception):
@@ -55,10 +66,23 @@ def directory() -> Path:
     for path in sorted([*HERE.rglob("*.py"), *(HERE.parent / "solver").rglob("*.py")]):
         whole.update(path.read_bytes())
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
-    whole.update("\0".join([*versions, platform.python_version(), platform.machine(), str(HERE)]).encode())
+    whole.update("\0".join([*versions, platform.python_version(), str(HERE)]).encode())
     base = _base()
     assert base is not None  # ``can_compile`` was called before
-    return base / "kalarena" / f"kernels-{whole.hexdigest()[:16]}"
+    processor = hashlib.sha256(_processor().encode()).hexdigest()
+    return base / "kalarena" / f"kernels-{whole.hexdigest()[:16]}-{processor[:8]}"
+
+
+def _processor() -> str:
+    """Return the processor's model and features.  LLVM's names of these would take 40 ms to import."""
+    settings = [os.environ.get(variable, "") for variable in PROCESSOR_VARIABLES]
+    try:
+        with PROCESSORS.open(encoding="utf-8", errors="replace") as lines:
+            first = itertools.takewhile(str.strip, lines)  # the others may differ in their speed alone
+            found = [line for line in first if line.partition(":")[0].strip().lower() in PROCESSOR_FIELDS]
+    except OSError:
+        found = [platform.processor()]
+    return "\0".join([platform.machine(), *settings, *found])
 
 
 def own_directory() -> Path:
@@ -135,17 +159,24 @@ def use(prepared: str) -> None:
 def _remove_older(current: Path) -> None:
     """Remove the directories of earlier versions but the newest two, since older installations may be in use.
 
-    Directories of a killed ``prepare`` are removed, too.
+    A version's directories for other processors are kept with it.  Directories of a killed ``prepare`` are
+    removed, too.
     """
     for pattern in ("kernels-*", "own-kernels-*"):
-        others = [
-            path for path in current.parent.glob(pattern) if path.name.removeprefix("own-") != current.name
-        ]
-        for path in sorted(others, key=_modified, reverse=True)[2:]:
-            shutil.rmtree(path, ignore_errors=True)
+        paths = sorted(current.parent.glob(pattern), key=_modified, reverse=True)
+        others = dict.fromkeys(version for path in paths if (version := _version(path)) != _version(current))
+        removed = list(others)[2:]
+        for path in paths:
+            if _version(path) in removed:
+                shutil.rmtree(path, ignore_errors=True)
     for path in current.parent.glob("building-*"):
         if time.time() - _modified(path) > PREPARE_LIMIT_S:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _version(path: Path) -> str:
+    """Return the part of a directory's name that is the same for all processors."""
+    return "-".join(path.name.removeprefix("own-").split("-")[:2])
 
 
 def _modified(path: Path) -> float:

@@ -102,6 +102,38 @@ def test_only_a_complete_directory_is_used(empty_cache: Path, monkeypatch: pytes
     assert kernels.is_prepared()
 
 
+PROCESSOR = """\
+processor\t: {number}
+model name\t: Some processor
+cpu MHz\t\t: 2596.{number}
+flags\t\t: fpu sse {feature}
+
+"""
+
+
+def test_machines_with_different_processors_may_share_a_home(
+    empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """numba would compile again in each game what another processor's machine has prepared."""
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    processors = tmp_path / "cpuinfo"
+    monkeypatch.setattr(kernels, "PROCESSORS", processors)
+    prepared = []
+    for feature in ("avx", "avx2", "avx512f", "sve"):
+        processors.write_text("".join(PROCESSOR.format(number=n, feature=feature) for n in range(2)))
+        assert not kernels.is_prepared()
+        prepared.append(kernels.prepare())
+        processors.write_text(PROCESSOR.format(number=7, feature=feature))  # at another speed, with one core
+        assert kernels.is_prepared()
+    assert all((path / kernels.COMPLETE).is_file() for path in prepared)
+    for variable in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
+        monkeypatch.setenv(variable, "generic")
+        assert not kernels.is_prepared()
+        monkeypatch.delenv(variable)
+    processors.unlink()  # as on a system without /proc
+    assert not kernels.is_prepared()
+
+
 def test_older_kernels_are_removed(empty_cache: Path) -> None:
     base = empty_cache / "kalarena"
     for number in range(5):
@@ -111,13 +143,15 @@ def test_older_kernels_are_removed(empty_cache: Path) -> None:
     (base / "building-killed").mkdir()
     os.utime(base / "building-killed", (1, 1))
     (base / "building-now").mkdir()
-    (base / "own-kernels-new").mkdir()
-    kept = base / "kernels-new"
+    for name in ("kernels-2-other", "own-kernels-4-other", "own-kernels-new", "kernels-new-other"):
+        (base / name).mkdir()
+        os.utime(base / name, (1, 1))
+    kept = base / "kernels-new-ours"
     kept.mkdir()
     kernels._remove_older(kept)
     assert {path.name for path in base.iterdir()} == {
-        *("kernels-3", "kernels-4", "kernels-new"),
-        *("own-kernels-3", "own-kernels-4", "own-kernels-new", "building-now"),
+        *("kernels-3", "kernels-4", "kernels-new-other", "kernels-new-ours"),
+        *("own-kernels-3", "own-kernels-4", "own-kernels-4-other", "own-kernels-new", "building-now"),
     }
 
 
