@@ -14,9 +14,9 @@ import os
 import site
 import socket
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from protocol.announced import AnnouncedTime
 from referee.adapters.beside import (
@@ -64,22 +64,6 @@ def time_for_move(announced: AnnouncedTime, own_ms: int | None) -> float:
     return max(limit_s / 2, limit_s - max(LEAST_RESERVE_S, limit_s * RESERVE))
 
 
-class Connection(Protocol):
-    """A connected client."""
-
-    def send(self, line: str) -> None:
-        """Send a line."""
-        ...
-
-    def end(self) -> None:
-        """Send nothing more; the client may still send."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
-        ...
-
-
 Received = Callable[[str | None], None]
 """Callback for each line of a client; None for the end of the connection."""
 
@@ -99,19 +83,48 @@ def _received_data(client: socket.socket) -> bytes:
     return data
 
 
-class TcpConnection:
-    """A client that sends lines over TCP."""
+class Connection(ABC):
+    """A connected client, whose socket is read whenever it is readable."""
 
     def __init__(self, client: socket.socket, loop: Loop, received: Received) -> None:
         self._client, self._loop, self._received = client, loop, received
-        self._rest = b""
         loop.add(client.fileno(), self._read)
+
+    @abstractmethod
+    def _read(self) -> None:
+        """Process what the client has sent."""
+
+    @abstractmethod
+    def send(self, line: str) -> None:
+        """Send a line."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Send nothing more; the client may still send."""
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        if self._client.fileno() >= 0:
+            self._loop.remove(self._client.fileno())
+            self._client.close()
+
+    def _end_of_input(self) -> None:
+        """Close the connection and report its end."""
+        self.close()
+        self._received(None)
+
+
+class TcpConnection(Connection):
+    """A client that sends lines over TCP."""
+
+    def __init__(self, client: socket.socket, loop: Loop, received: Received) -> None:
+        super().__init__(client, loop, received)
+        self._rest = b""
 
     def _read(self) -> None:
         data = _received_data(self._client)
         if not data:
-            self.close()
-            self._received(None)
+            self._end_of_input()
             return
         *lines, self._rest = (self._rest + data).split(b"\n")
         # A longer line is refused, so that the rest of an endless one need not be kept.
@@ -129,26 +142,19 @@ class TcpConnection:
         with contextlib.suppress(OSError):
             self._client.shutdown(socket.SHUT_WR)
 
-    def close(self) -> None:
-        """Close the connection; a second call does nothing."""
-        if self._client.fileno() >= 0:
-            self._loop.remove(self._client.fileno())
-            self._client.close()
 
-
-class WebSocketConnection:
+class WebSocketConnection(Connection):
     """A client that sends each line as a message of a WebSocket (RFC 6455)."""
 
     def __init__(self, client: socket.socket, loop: Loop, received: Received) -> None:
         site.main()  # finds wsproto: the adapter was started without installed packages
         from wsproto import ConnectionType, WSConnection  # not needed by most bots, and slow to import
 
-        self._client, self._loop, self._received = client, loop, received
+        super().__init__(client, loop, received)
         self._websocket = WSConnection(ConnectionType.SERVER)
         self._waiting: list[str] | None = []
         """Lines to send once the connection is accepted; None from then on."""
         self._message = b""
-        loop.add(client.fileno(), self._read)
 
     def _read(self) -> None:
         from wsproto.connection import ConnectionState
@@ -182,9 +188,10 @@ class WebSocketConnection:
                 case CloseConnection():
                     if self._websocket.state is ConnectionState.REMOTE_CLOSING:
                         self._write(self._websocket.send(event.response()))
-                    self.close()
-                    self._received(None)
+                    self._end_of_input()
                     return
+        if not data:  # the end before or within the request, for which there is no event
+            self._end_of_input()
 
     def send(self, line: str) -> None:
         """Send a line, once the connection is accepted."""
@@ -211,12 +218,6 @@ class WebSocketConnection:
     def _write(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # gone, which the next read notices
             self._client.sendall(data)
-
-    def close(self) -> None:
-        """Close the connection; a second call does nothing."""
-        if self._client.fileno() >= 0:
-            self._loop.remove(self._client.fileno())
-            self._client.close()
 
 
 class Client:

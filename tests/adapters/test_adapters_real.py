@@ -186,6 +186,23 @@ async def test_a_fault_is_the_bots_own(
     assert outcome(await played(bot_of(tmp_path, kind, source), control=control)) == expected
 
 
+HANGS_UP = """\
+import socket, sys
+server = socket.create_connection(("127.0.0.1", int(sys.argv[1].split(":")[2].split("/")[0])))
+server.shutdown(socket.SHUT_WR)
+assert server.recv(1) == b""
+raise SystemExit(5)
+"""
+
+
+async def test_a_websocket_client_that_hangs_up_before_its_request_is_forgotten(tmp_path: Path) -> None:
+    bot = bot_of(tmp_path, "kgp python", HANGS_UP, "{ws}")
+    record = await played(bot, control=TimeControl(move_s=0.5, start_s=5, setup_s=0.0))
+    assert outcome(record) == (1, "exit", "exited")
+    assert record.exit_status[0] == 5
+    assert record.stderr[0] == ""
+
+
 ENDS_BEFORE_ITS_CONNECTION = "if os.fork(): os._exit(0)\n        import time; time.sleep(0.2); break"
 
 
