@@ -60,9 +60,7 @@ class FixedDepthPlayer:
         self._depth = depth
         self._now = now
 
-    def search(
-        self, state: Any, limits: SearchLimits, on_depth: Callable[[SearchResult], None] | None = None
-    ) -> SearchResult:
+    def search(self, state: Any, limits: SearchLimits) -> SearchResult:
         """Return the best move, see ``Engine``; the limit of nodes is ignored.
 
         The value is in the unit of the game's evaluation.
@@ -75,8 +73,6 @@ class FixedDepthPlayer:
             for depth in range(1, min(self._depth, limits.depth or self._depth) + 1):
                 move, value = search.best(state, depth)
                 result = SearchResult(move, value, depth, search.nodes, proven=False, line=(move,))
-                if on_depth is not None:
-                    on_depth(result)
         except OutOfTimeError:
             pass  # the result of the last depth stands
         return result

@@ -45,13 +45,11 @@ class SearchResult:
 class Engine(Protocol):
     """A search, which may keep a transposition table from one call to the next."""
 
-    def search(
-        self, state: Any, limits: SearchLimits, on_depth: Callable[[SearchResult], None] | None = None
-    ) -> SearchResult:
+    def search(self, state: Any, limits: SearchLimits) -> SearchResult:
         """Return the best move of a state that is not over.
 
-        ``on_depth`` is called after each completed iteration.  With limits of nodes or depth alone the result
-        is a function of the calls so far, and the same compiled and in plain Python.
+        With limits of nodes or depth alone the result is a function of the calls so far, and the same
+        compiled and in plain Python.
         """
         ...
 

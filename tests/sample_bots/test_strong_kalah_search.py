@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -16,7 +17,7 @@ from sample_bots.strong.compiled import array_of
 from sample_bots.strong.engine import SearchLimits
 from sample_bots.strong.kalah.cell_board import UNIT, evaluate, weights_of
 from sample_bots.strong.kalah.engine import KalahEngine
-from sample_bots.strong.kalah.searcher import Settings
+from sample_bots.strong.kalah.searcher import KalahSearcher, LimitMonitor, Settings
 from tests.sample_bots.test_strong_kalah_rules import seen_by_mover
 from tests.support.paths import REPOSITORY_ROOT
 
@@ -107,9 +108,9 @@ def test_fixed_depth_is_plain_minimax(spec: str, packed: bool) -> None:
     plies = 2 if game.pits > 9 else 4
     for _ in range(15):
         state = random_state(game, dice)
-        engine = KalahEngine(game, SMALL_TABLE, replace(PLAINEST, packed=packed))
+        searcher = KalahSearcher(game, SMALL_TABLE, replace(PLAINEST, packed=packed))
         for depth in range(1, plies + 1):
-            iteration = engine.search_depth(state, depth)
+            iteration = searcher.search(state, depth, LimitMonitor(SearchLimits(), time.monotonic))
             assert iteration.value == plain_minimax(game, state, depth)
 
 

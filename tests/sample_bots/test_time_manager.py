@@ -72,7 +72,7 @@ class Thinker:
         self.limits_of_moves: list[SearchLimits] = []
         self.now = 0.0
 
-    def search(self, state: object, limits: SearchLimits, on_depth: object = None) -> SearchResult:
+    def search(self, state: object, limits: SearchLimits) -> SearchResult:
         assert limits.seconds is not None
         self.limits_of_moves.append(limits)
         self.now += limits.seconds

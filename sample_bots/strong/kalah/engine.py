@@ -29,8 +29,6 @@ DEEPEST = 100
 FORCED_NODES = 5_000
 """Maximum nodes for the value of a position with one legal move, unless the only limit is a depth."""
 
-OnDepth = Callable[[SearchResult], None]
-
 
 @dataclass(frozen=True)
 class EvaluatedTurn:
@@ -75,9 +73,7 @@ class KalahEngine:
         """Empty the memory: the next search has the same result as a new engine's."""
         self._searcher.clear()
 
-    def search(
-        self, state: KalahState, limits: SearchLimits, on_depth: OnDepth | None = None
-    ) -> SearchResult:
+    def search(self, state: KalahState, limits: SearchLimits) -> SearchResult:
         """Return the best move of a state, see ``Engine``.  Raises ValueError if the game is over."""
         moves = self._game.legal_moves(state)
         if not moves:
@@ -87,30 +83,19 @@ class KalahEngine:
             monitor.node_limit = min(monitor.node_limit, FORCED_NODES)
         self._searcher.new_search()
         depths = range(1, 1 + (DEEPEST if limits.depth is None else min(limits.depth, DEEPEST)))
-        report = on_depth or (lambda _result: None)
         if state.phase in (Phase.OPENING, Phase.REPEATING) and (
             self._game.pie or not self._game.first_move_repeats
         ):
-            return self._search_first_turn(state, monitor, depths, report)
+            return self._search_first_turn(state, monitor, depths)
         may_swap = state.phase is Phase.REPLY
         if may_swap and (stored := self._stored.get(state.board)) is not None:
             may_swap = False
             if stored.value > 0:
                 return SearchResult(SWAP, round(stored.value), stored.depth, 0, stored.proven, (SWAP,))
-        return self._deepen(state, monitor, depths, report, may_swap=may_swap)
-
-    def search_depth(self, state: KalahState, depth: int) -> IterationResult:
-        """Search a state of the middle of a game to one depth in plies; for tests."""
-        return self._searcher.search(state, depth, LimitMonitor(SearchLimits(), self._now))
+        return self._deepen(state, monitor, depths, may_swap=may_swap)
 
     def _deepen(
-        self,
-        state: KalahState,
-        monitor: LimitMonitor,
-        depths: Iterable[int],
-        report: OnDepth,
-        *,
-        may_swap: bool,
+        self, state: KalahState, monitor: LimitMonitor, depths: Iterable[int], *, may_swap: bool
     ) -> SearchResult:
         """Search the middle of the game, or the second player's first decision, deeper and deeper."""
         result = None
@@ -127,7 +112,6 @@ class KalahEngine:
                 break
             first = iteration.pit
             result = self._result(state, iteration, depth, monitor, may_swap=may_swap)
-            report(result)
             if iteration.proven:
                 break
         assert result is not None
@@ -150,7 +134,7 @@ class KalahEngine:
         return SearchResult(iteration.pit, in_seeds(value), depth, nodes, proven, line)
 
     def _search_first_turn(
-        self, state: KalahState, monitor: LimitMonitor, depths: Iterable[int], report: OnDepth
+        self, state: KalahState, monitor: LimitMonitor, depths: Iterable[int]
     ) -> SearchResult:
         """Search the opener's first turn, or the rest of it."""
         turns = first_turns(self._game, state)
@@ -189,7 +173,6 @@ class KalahEngine:
             if not finished or result is None:
                 break
             evaluated = again
-            report(result)
             if proven:
                 break
         if result is None:

@@ -1,7 +1,7 @@
 """The Kalamala engine: iterative deepening over the kernels of the search."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -76,12 +76,7 @@ class KalamalaEngine:
             self._table[:] = [0] * len(self._table)
         self._memory[AGE] = 0
 
-    def search(
-        self,
-        state: KalamalaState,
-        limits: SearchLimits,
-        on_depth: Callable[[SearchResult], None] | None = None,
-    ) -> SearchResult:
+    def search(self, state: KalamalaState, limits: SearchLimits) -> SearchResult:
         """Return the best turn of a state, see ``Engine``.  Raises ValueError if the game is over.
 
         ``proven`` means a forced win or loss; table entries may not take account of rule 8.
@@ -93,7 +88,7 @@ class KalamalaEngine:
             if len(turns) == 1:
                 return SearchResult(turns[0], 0, 0, 0, False, (turns[0],))
             self._prepare(state, turns, limits)
-            return self._deepen(state, limits, on_depth)
+            return self._deepen(state, limits)
 
     @contextmanager
     def _stopped_after(self, seconds: float | None) -> Iterator[None]:
@@ -132,9 +127,7 @@ class KalamalaEngine:
         for place, code in enumerate([int(memory[TURNS + index]) for index in ranks]):
             memory[TURNS + place] = code
 
-    def _deepen(
-        self, state: KalamalaState, limits: SearchLimits, on_depth: Callable[[SearchResult], None] | None
-    ) -> SearchResult:
+    def _deepen(self, state: KalamalaState, limits: SearchLimits) -> SearchResult:
         """Search deeper and deeper until a limit is reached or the game is decided."""
         memory = self._memory
         deepest = MAX_PLY - 1 if limits.depth is None else min(limits.depth, MAX_PLY - 1)
@@ -145,8 +138,6 @@ class KalamalaEngine:
                 break
             line = self._line()
             result = SearchResult(line[0], value, depth, int(memory[NODES]), abs(value) >= WON, line)
-            if on_depth is not None:
-                on_depth(result)
             if abs(value) >= WON and WIN - abs(value) <= depth:
                 break  # a deeper search cannot change it
         best = text_of(int(memory[TURNS]))
