@@ -143,6 +143,12 @@ def test_the_only_python_file_of_a_directory(tmp_path: Path) -> None:
             "Python file. bot.js needs a bot.toml beside it with its command, such as command = ",
         ),
         (
+            ["-Bot.java"],
+            "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
+            "Python file. Bot.java needs a bot.toml beside it with its command, such as command = "
+            '["java", "Bot"] and, on another line, build = ["javac", "-Xprefer:source", "Bot.java"]',
+        ),
+        (
             ["src/-bot.py"],
             "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
             "Python file. Is the bot in the folder src? Then name that folder",

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -224,6 +225,29 @@ def test_building_makes_the_products_of_the_manifest(language: str, kits: Any) -
     manifest = tomllib.loads((folder / "bot.toml").read_text(encoding="utf-8"))
     made = {path.name for path in folder.iterdir()} - set(STARTERS[language].files) - {"__pycache__"}
     assert made == ({"Bot.class"} if language == "java" else {"bot"} if "build" in manifest else set())
+
+
+@pytest.mark.toolchain
+def test_the_java_kit_compiles_changed_classes_that_only_unchanged_classes_use(tmp_path: Path) -> None:
+    """Bot uses Search, Search uses Eval; a change of Eval alone is compiled."""
+    kit = copy_of("java", tmp_path)
+    text = (kit / "Bot.java").read_text(encoding="utf-8")
+    assert "choosePit(own, other);" in text
+    sources = {
+        "Bot.java": text.replace("choosePit(own, other);", "Search.pit();"),
+        "Search.java": "class Search { static int pit() { return Eval.pit(); } }\n",
+        "Eval.java": "class Eval { static int pit() { return 1; } }\n",
+    }
+    now = time.time()
+    for name, source in sources.items():
+        (kit / name).write_text(source, encoding="utf-8")
+        os.utime(kit / name, (now - 20, now - 20))
+    lines = ["START;South"]
+    assert run_kit(resolve_bot(str(kit), tmp_path, game="manchester"), lines).stdout == "MOVE;1\n"
+    for path in kit.glob("*.class"):
+        os.utime(path, (now - 10, now - 10))
+    (kit / "Eval.java").write_text(sources["Eval.java"].replace("1", "2"), encoding="utf-8")
+    assert run_kit(resolve_bot(str(kit), tmp_path, game="manchester"), lines).stdout == "MOVE;2\n"
 
 
 def test_the_kits_know_the_rules() -> None:
