@@ -73,11 +73,19 @@ class SampleBot:
     must: bool = False
     """True if the option is required."""
     searches: Callable[[str], bool] = lambda _option: False
-    """Predicate of the option: whether the bot searches with the compiled kernels if they are available."""
+    """Predicate of the option: whether the bot uses its time to search, in some game."""
+    needs_kernels: Callable[[str, AnyGame], bool] = lambda _option, _game: True
+    """Predicate of the option and the game: whether a bot that searches does so with compiled kernels."""
     only_reference_games: bool = False
     """True if the bot plays only the games of ``REFERENCE_GAMES``; all others play every game."""
     version: int = 1
     """Version of the play.  Raise it whenever the bot plays other moves than before."""
+
+
+def _level_needs_kernels(option: str, game: AnyGame) -> bool:
+    from sample_bots.ladder.levels import level_of  # slow to import, and seldom needed
+
+    return level_of(game, parse_level(option)[0]).searches
 
 
 REFERENCE_GAMES = (Kalah, Kalamala)
@@ -107,6 +115,7 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
         parse_level,
         must=True,
         searches=lambda option: parse_level(option)[0] >= LOWEST_SEARCH,
+        needs_kernels=_level_needs_kernels,
         only_reference_games=True,
     ),
     "strong": SampleBot(
@@ -123,18 +132,18 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
 }
 
 
-def sample_bot_command(spec: str, *, compiled: bool = True) -> list[str] | None:
+def sample_bot_command(spec: str, game: AnyGame | None = None, *, compiled: bool = True) -> list[str] | None:
     """Return the command that runs a bot, ``NAME`` or ``NAME:OPTION``, in any directory.
 
-    With ``compiled``, a bot that searches uses the compiled kernels if they are available.  Returns None if
-    there is no sample bot of that name.  Raises BadOptionError.
+    With ``compiled``, a bot uses the compiled kernels if ``needs_kernels``.  Returns None if there is no
+    sample bot of that name.  Raises BadOptionError.
     """
     found = _find(spec)
     if found is None:
         return None
     bot, option = found
     script, *arguments = bot.script
-    if not (compiled and needs_kernels(spec)):
+    if not (compiled and needs_kernels(spec, game)):
         return [sys.executable, *_ALONE, str(_HERE / script), *arguments, *option]
     module, *rest = arguments
     kernels_option = ["--kernels", str(kernels.directory())]
@@ -154,14 +163,21 @@ def check_game(spec: str, game: AnyGame) -> None:
 
 
 def searches(spec: str) -> bool:
-    """Return whether a bot uses its time to search.  Raises BadOptionError."""
+    """Return whether a bot uses its time to search, in some game.  Raises BadOptionError."""
     found = _find(spec)
     return found is not None and found[0].searches("".join(found[1]))
 
 
-def needs_kernels(spec: str) -> bool:
-    """Return whether a bot searches with compiled kernels, and these are available."""
-    return searches(spec) and kernels.can_compile()
+def needs_kernels(spec: str, game: AnyGame | None = None) -> bool:
+    """Return whether a bot searches with compiled kernels, and these are available.
+
+    ``game`` is one that the bot can play (``check_game``); None stands for some game.  Raises BadOptionError.
+    """
+    found = _find(spec)
+    if found is None or not searches(spec) or not kernels.can_compile():
+        return False
+    bot, option = found
+    return game is None or bot.needs_kernels("".join(option), game)
 
 
 def readable_directories() -> list[Path]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from referee.games.catalog import parse_game
 from sample_bots import first_legal
 from sample_bots.catalog import SAMPLE_BOTS, BadOptionError, needs_kernels, sample_bot_command
 from sample_bots.strong import kernels
@@ -33,6 +34,17 @@ def test_searching_bots_use_compiled_kernels(spec: str, is_search: bool) -> None
     assert needs_kernels(spec) == (is_search and kernels.can_compile())
     argv = sample_bot_command(spec)
     assert argv is None or ("--kernels" in argv) == needs_kernels(spec)
+
+
+@pytest.mark.parametrize(("name", "lowest"), [("manchester", 8), ("kalamala", 5)])
+def test_levels_need_kernels_only_in_games_in_which_they_are_engines(name: str, lowest: int) -> None:
+    game = parse_game(name)
+    for level in range(1, 11):
+        spec = f"ladder:{level}"
+        assert needs_kernels(spec, game) == (level >= lowest and kernels.can_compile())
+        argv = sample_bot_command(spec, game)
+        assert argv is not None
+        assert ("--kernels" in argv) == needs_kernels(spec, game)
 
 
 def test_catalog_commands() -> None:

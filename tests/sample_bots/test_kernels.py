@@ -14,6 +14,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.catalog import sample_bot_command
 from sample_bots.options import PURE_VARIABLE
 from sample_bots.strong import kernels
+from tests.support.builders import invoke
 from tests.support.confinement import needs_sandbox
 from tournaments.bots.resolve import resolve_bot
 
@@ -77,6 +78,13 @@ def test_kernels_are_compiled_and_loaded_by_a_confined_bot(tmp_path: Path) -> No
     assert "had to be compiled" not in record.stderr[0]
     assert record.result.fault is None
     assert kernels.is_prepared()
+
+
+def test_nothing_is_compiled_for_a_level_that_is_no_engine_in_the_game(empty_cache: Path) -> None:
+    result = invoke("play", "ladder:5", "first_legal", "--game", "kalah(3,2)", "--sandbox", "off")
+    assert result.exit_code == 0, result.output
+    assert "compiling" not in result.stderr
+    assert not empty_cache.exists()
 
 
 def test_kernels_that_cannot_be_prepared_are_reported(empty_cache: Path, tmp_path: Path) -> None:

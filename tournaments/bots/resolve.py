@@ -87,13 +87,10 @@ def resolve_bot(
     if "\0" in text:
         raise BotError(f"{text!r} names no bot: it holds a NUL character")
     try:
-        command = sample_bot_command(text)
-        if command is not None and game is not None:
-            check_game(text, parse_game(game))
+        if sample_bot_command(text) is not None:
+            return _sample_bot(text, base, name, game)
     except BadOptionError as error:
         raise BotError(str(error)) from error
-    if command is not None:
-        return _sample_bot(text, base, name, command, prepare=game is not None)
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
         confining = build_in if build_in is not None and build_in.tier.confines else None
@@ -122,16 +119,23 @@ def _speaking(player: Player, protocol: str, game: str | None, *, is_declared: b
     return replace(player, protocol=protocol, digest=digest, capabilities=CAPABILITIES)
 
 
-def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, prepare: bool) -> Player:
-    """Return the player of a sample bot's text; ``prepare`` compiles its search code if needed."""
+def _sample_bot(text: str, base: Path, name: str | None, game: str | None) -> Player:
+    """Return the player of a sample bot's text; with ``game``, compile its search code if needed.
+
+    Raises BadOptionError.
+    """
+    rules = None if game is None else parse_game(game)
+    if rules is not None:
+        check_game(text, rules)
     reads = set(map(str, readable_directories()))
-    how = ""
-    if needs_kernels(text):
+    how, is_compiled = "", True
+    if needs_kernels(text, rules):
         try:
-            reads.add(str(kernels.prepare() if prepare else kernels.directory()))
+            reads.add(str(kernels.directory() if rules is None else kernels.prepare()))
         except kernels.NotPreparedError as error:
             how = f"its search could not be compiled, and runs in plain Python, slowly: {error}"
-            command = sample_bot_command(text, compiled=False) or command
+            is_compiled = False
+    command = sample_bot_command(text, rules, compiled=is_compiled) or ()
     digest = play_digest(text)
     can = (*SAMPLE_BOTS_CAN, "time") if searches(text) else SAMPLE_BOTS_CAN
     return Player(name or text, tuple(command), str(base.resolve()), digest, can, how, tuple(sorted(reads)))

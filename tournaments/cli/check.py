@@ -140,7 +140,7 @@ def command(
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Usage(f"--keep: {keep}: {error.strerror}") from error
-    announce_compilation(bot)
+    announce_compilation(settings.games[0], bot)
     output = _CheckOutput(bot, settings, verbose=verbose, quiet=as_json, keep=keep)
     build_in = settings.sandbox if sandbox == REQUIRED else None
     report = _check(bot, settings, output, build_in=build_in, protocol=protocol)

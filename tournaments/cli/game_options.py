@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from referee.adapters.command import DEFAULT_PROTOCOL, PROTOCOLS
+from referee.games.catalog import parse_game
 from referee.judge.clock import (
     CLOCKS,
     DEFAULT_MARGIN_S,
@@ -20,7 +21,7 @@ from referee.judge.clock import (
 from referee.judge.limits import LEAST
 from referee.sandbox.detection import AUTO, MODES
 from referee.sandbox.host_resources import default_memory_here
-from sample_bots.catalog import BadOptionError, needs_kernels
+from sample_bots.catalog import BadOptionError, check_game, needs_kernels
 from sample_bots.strong import kernels
 from tournaments.cli.main import Usage
 
@@ -132,14 +133,16 @@ time_options = with_options(*TIME_OPTIONS)
 sandbox_options = with_options(sandbox_option, memory_option)
 
 
-def announce_compilation(*texts: str) -> None:
+def announce_compilation(game: str, *texts: str) -> None:
     """Print a notice on standard error if one of these bots is a reference player that must be compiled.
 
-    Its search is compiled once, which takes a minute or so.
+    Its search is compiled once, which takes a minute or so.  Raises SpecError.
     """
+    rules = parse_game(game)
     for text in texts:
         with contextlib.suppress(BadOptionError):  # ``resolve_bot`` has a better message
-            if needs_kernels(text) and not kernels.is_prepared():
+            check_game(text, rules)
+            if needs_kernels(text, rules) and not kernels.is_prepared():
                 click.echo(f"compiling what {text} searches with, once; this takes a minute or so", err=True)
                 return
 

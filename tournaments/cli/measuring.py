@@ -152,7 +152,7 @@ class Settings:
     def player(self, text: str, name: str | None = None) -> Player:
         """Return the player that a text names, with a valid bot name.  Raises Usage."""
         if self.shown:
-            announce_compilation(text)
+            announce_compilation(self.spec, text)
         try:
             build_in = self.confined if self.sandbox == REQUIRED else None
             player = resolve_bot(text, Path.cwd(), name, self.spec, build_in=build_in, protocol=self.protocol)

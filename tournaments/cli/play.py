@@ -90,9 +90,9 @@ def command(
     BOT is a sample bot's name (first_legal, random:SEED, greedy, minimax:DEPTH), a path to a bot directory or
     executable file, or a quoted command line.
     """
-    announce_compilation(*bots)
     try:
         spec = parse_game(game).name
+        announce_compilation(spec, *bots)
         control = time_control(**times)
         limits = Limits(memory_mb=memory_mb)
         confined = find_sandbox(sandbox)

@@ -77,7 +77,7 @@ def command(
 
         def prepare(game: str | None) -> Player:
             if game is not None:
-                announce_compilation(bot)
+                announce_compilation(game, bot)
             return resolve_bot(bot, base, game=game, build_in=build_in, protocol=protocol)
 
         player = prepare(None)
