@@ -379,6 +379,37 @@ def test_each_run_without_out_gets_a_new_directory(tmp_path: Path) -> None:
     assert all(path.name.startswith("gauntlet-ladder_1") for path in made)
 
 
+@pytest.mark.parametrize("command", ["gauntlet . --levels 1", "duel ../v1 .", "duel . v3"])
+def test_games_that_are_measured_from_within_a_bots_directory_are_kept_beside_it(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inside it they would be files of the bot: it would be another bot, which cannot go on."""
+    for name in ("v1", "v2", "v2/v3"):
+        bot(name)
+    monkeypatch.chdir(tmp_path / "v2")
+    result = invoke(*command.split(), "--games", "2", *QUICK)
+    assert result.exit_code == 0
+    kind = command.split()[0]
+    assert f": the games go to ../results/{kind}-" in result.stderr
+    assert "changed during the run" not in result.stderr
+    (made,) = (tmp_path / "results").iterdir()
+    again = invoke(*command.split(), "--games", "2", "--quiet", "--out", f"../results/{made.name}", *QUICK)
+    assert (again.exit_code, again.stderr) == (0, "")
+    assert not list((tmp_path / "v2").rglob("results"))
+
+
+@pytest.mark.parametrize("command", ["gauntlet v1 --levels 1", "duel greedy v1", "duel v1 greedy"])
+@pytest.mark.parametrize("out", ["v1/games", "v2/../v1/deep/games"])
+def test_out_inside_a_bots_directory_is_refused(command: str, out: str, tmp_path: Path) -> None:
+    bot("v1")
+    bot("v2")
+    refused = invoke(*command.split(), "--games", "2", "--out", out, *QUICK)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"Error: --out: {out} is inside {tmp_path / 'v1'}, the directory of v1, and" in refused.stderr
+    assert "name a directory outside of it" in refused.stderr
+    assert {path.name for path in (tmp_path / "v1").iterdir()} == {"bot.py", "bot.toml"}
+
+
 def test_a_directory_of_other_things_is_left_alone(tmp_path: Path) -> None:
     Path("bot").mkdir()
     Path("bot/bot.py").write_text("")

@@ -141,7 +141,7 @@ def command(
     if settings.shown:
         for note in notes:
             click.echo(f"{tournament.name}: {note}", err=True)
-    path = settings.directory("duel", one.name, other.name)
+    path = settings.directory("duel", one, other)
     outcome = measure(settings, tournament, path, DuelResults)
     click.echo(
         json_text(_json(outcome, tournament, notes))

@@ -115,7 +115,7 @@ def command(
         anchor=player.name,
         sources={player.name: settings.source(bot)},
     )
-    path = settings.directory("gauntlet", player.name)
+    path = settings.directory("gauntlet", player)
     note = "" if book.texts else without_openings([player])
     if note and settings.shown:
         click.echo(f"{tournament.name}: {note}", err=True)

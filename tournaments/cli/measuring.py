@@ -1,5 +1,6 @@
 """Common parts of `kalarena gauntlet` and `kalarena duel`: options, players, openings, messages."""
 
+import os
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -214,18 +215,43 @@ class Settings:
             sources=sources,
         )
 
-    def directory(self, kind: str, *names: str) -> Path:
-        """Return the directory for the games: --out, else a new one.  Raises Usage."""
+    def directory(self, kind: str, *players: Player) -> Path:
+        """Return the directory for the games of these players: --out, else a new one.  Raises Usage.
+
+        It is outside of the bots' own directories, where its files would belong to the bots.
+        """
         if self.out is not None:
             _refuse_other_files(self.out)
+            for player in players:
+                if (own := _own_directory(player)) and self.out.resolve().is_relative_to(own):
+                    raise Usage(
+                        f"--out: {self.out} is inside {own}, the directory of {player.name}, and the games "
+                        "would be files of this bot: name a directory outside of it"
+                    )
             return self.out
-        parts = [kind, *(slug(name)[:LONGEST_LABEL] for name in names), f"{datetime.now():%Y-%m-%d-%H%M%S}"]
-        path = Path("results") / "-".join(parts)
+        names = [slug(player.name)[:LONGEST_LABEL] for player in players]
+        parts = [kind, *names, f"{datetime.now():%Y-%m-%d-%H%M%S}"]
+        path = _results([own for player in players if (own := _own_directory(player))]) / "-".join(parts)
         number = 1
         while path.exists():
             number += 1
             path = path.with_name("-".join([*parts, str(number)]))
         return path
+
+
+def _own_directory(player: Player) -> Path | None:
+    """Return the directory whose files are the bot; None if the bot is a file, a command or a sample bot."""
+    return Path(player.cwd) if player.reads == (player.cwd,) else None
+
+
+def _results(bots: Sequence[Path]) -> Path:
+    """Return the folder for new directories of games: here, else beside the bots' directories around here."""
+    here = Path.cwd()
+    folder = here
+    for bot in sorted(bots, key=lambda bot: len(bot.parts), reverse=True):  # from the inside to the outside
+        if folder.is_relative_to(bot):
+            folder = bot.parent
+    return Path(os.path.relpath(folder, here), "results")
 
 
 def _refuse_other_files(path: Path) -> None:
