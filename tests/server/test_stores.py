@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 from sqlalchemy import URL
@@ -11,7 +11,7 @@ from tests.support.builders import make_record
 from tests.support.courses import FAST_PASSWORDS
 from tests.support.postgresql import PostgreSQLServer
 from tournaments.course.course import Course
-from tournaments.database.base import StoreError
+from tournaments.database.base import Location, StoreError
 from tournaments.database.location import Database
 from tournaments.database.postgresql import POOL, POOL_OVERFLOW, SHARED_OVERFLOW, SHARED_POOL
 from tournaments.results.store import Store
@@ -20,6 +20,7 @@ from tournaments.server.service_context import MOST_UNUSED, Stores
 COMPETITIONS = [f"cup-{number}" for number in range(40)]
 THREADS = 40
 """As many as Trio has."""
+LIMIT_S = 60.0
 
 
 def open_files(folder: Path) -> set[str]:
@@ -46,6 +47,51 @@ def test_stores_that_nobody_uses_are_closed(tmp_path: Path) -> None:
         assert used.played() == {"cup-0"}
         with stores.using("cup-1") as again:
             assert again.played() == {"cup-1"}
+    stores.close()
+    assert not open_files(tmp_path)
+
+
+class SilentDatabase(Database):
+    """Database that does not answer for one competition until ``given_up`` is set, and then fails."""
+
+    given_up: Event
+    tries: list[str]
+
+    def competition(self, slug: str) -> Location:
+        if slug == "silent":
+            self.tries.append(slug)
+            assert self.given_up.wait(LIMIT_S)
+            raise StoreError("the database is away", is_ours=True)
+        return super().competition(slug)
+
+
+def test_a_store_that_is_being_opened_keeps_no_other_one_waiting(tmp_path: Path) -> None:
+    database = SilentDatabase(tmp_path)
+    vars(database).update(given_up=Event(), tries=[])
+    stores = Stores(database)
+
+    def open_silent() -> None:
+        with stores.using("silent"):
+            pytest.fail("it cannot be opened")
+
+    def play() -> set[str]:
+        with stores.using("cup") as store:
+            store.add(make_record("a"), 1)
+            return store.played()
+
+    with ThreadPoolExecutor(4) as pool:
+        try:
+            silent = [pool.submit(open_silent) for _ in range(3)]
+            assert pool.submit(play).result(LIMIT_S) == {"a"}
+        finally:
+            database.given_up.set()
+        for one in silent:
+            with pytest.raises(StoreError, match="is away"):
+                one.result(LIMIT_S)
+    tries = len(database.tries)
+    with pytest.raises(StoreError, match="is away"):
+        open_silent()
+    assert len(database.tries) == tries + 1  # a later use tries again
     stores.close()
     assert not open_files(tmp_path)
 

@@ -5,8 +5,9 @@ Each value is computed once for all tasks that wait for it at the same time.
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from types import TracebackType
 from typing import Generic, TypeVar, TypeVarTuple, cast
 
 import trio
@@ -19,6 +20,17 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
+@dataclass
+class _Computation:
+    """A computation in progress, of one task after the other until there is a value."""
+
+    lock: trio.Lock = field(default_factory=trio.Lock)
+    error: Exception | None = None
+    """Exception that ended the computation."""
+    traceback: TracebackType | None = None
+    """Traceback of ``error`` as the first task raised it; each task that raises it again would extend it."""
+
+
 class SingleFlightCache(Generic[K, V]):
     """The most recently used values by key, for the tasks of one event loop."""
 
@@ -26,8 +38,7 @@ class SingleFlightCache(Generic[K, V]):
         """``most`` is the maximum number of values; the least recently used value is dropped first."""
         self._most = most
         self._values: OrderedDict[K, V] = OrderedDict()
-        self._locks: dict[K, trio.Lock] = {}
-        """Locks of the computations in progress."""
+        self._computations: dict[K, _Computation] = {}
 
     def peek(self, key: K) -> V | None:
         """Return the value of a key, fresh or not; None without one."""
@@ -39,27 +50,41 @@ class SingleFlightCache(Generic[K, V]):
         """Return the value of a key, which is computed if there is none, or none that is fresh.
 
         Other tasks that need the same value wait for the computation.  An exception of ``compute`` is raised
-        for one of them, and leaves the old value in the cache; the next one computes again.  A value that is
-        not fresh even after its computation is returned, but not kept.
+        in all tasks that wait, and leaves the old value in the cache; a later task computes again.  A value
+        that is not fresh even after its computation is returned, but not kept.
         """
         if not self._has_fresh(key, is_fresh):
-            lock = self._locks.setdefault(key, trio.Lock())
+            computation = self._computations.setdefault(key, _Computation())
             try:
-                async with lock:
+                async with computation.lock:
+                    if computation.error is not None:
+                        raise computation.error.with_traceback(computation.traceback)
                     if not self._has_fresh(key, is_fresh):
-                        value = await compute()
+                        value = await self._compute(key, compute, computation)
                         if not is_fresh(value):
                             self._values.pop(key, None)
                             return value
                         self._values[key] = value
             finally:
-                if not lock.locked():
-                    self._locks.pop(key, None)
+                if not computation.lock.locked():
+                    self._end(key, computation)
         value = self._values[key]
         self._values.move_to_end(key)
         while len(self._values) > self._most:
             self._values.popitem(last=False)
         return value
+
+    async def _compute(self, key: K, compute: Callable[[], Awaitable[V]], computation: _Computation) -> V:
+        try:
+            return await compute()
+        except Exception as error:
+            computation.error, computation.traceback = error, error.__traceback__
+            self._end(key, computation)
+            raise
+
+    def _end(self, key: K, computation: _Computation) -> None:
+        if self._computations.get(key) is computation:
+            del self._computations[key]
 
     def _has_fresh(self, key: K, is_fresh: Callable[[V], bool]) -> bool:
         return key in self._values and is_fresh(self._values[key])

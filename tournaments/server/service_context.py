@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -78,26 +79,39 @@ class Stores:
     def __init__(self, database: Database, metrics: Metrics | None = None) -> None:
         self._database = database
         self._metrics = metrics or Metrics()
-        self._opened: dict[str, Store] = {}
-        """Open stores, the one that was used last at the end."""
+        self._opened: dict[str, Future[Store]] = {}
+        """Stores that are open or being opened, the one that was used last at the end."""
         self._users: Counter[str] = Counter()
         self._lock = Lock()
+        """Never held while a store is opened, which takes long if its database does not answer."""
 
     @contextmanager
     def using(self, slug: str) -> Iterator[Store]:
-        """Provide the store of a competition, creating it if needed.  Blocks.  Raises StoreError."""
+        """Provide the store of a competition, creating it if needed.  Blocks.  Raises StoreError.
+
+        Threads that need the same store wait until one of them has opened it, or has failed to.
+        """
         with self._lock:
-            store = self._opened.pop(slug, None)
-            if store is None:
-                store = MeasuredStore(self._database.competition(slug), self._metrics)
-            self._opened[slug] = store
+            is_opened = slug in self._opened
+            opened = self._opened[slug] = self._opened.pop(slug) if is_opened else Future()
             self._users[slug] += 1
         try:
-            yield store
+            if not is_opened:
+                self._open(slug, opened)
+            yield opened.result()
         finally:
             with self._lock:
                 self._users[slug] -= 1
                 self._close_unused(MOST_UNUSED)
+
+    def _open(self, slug: str, opened: Future[Store]) -> None:
+        try:
+            opened.set_result(MeasuredStore(self._database.competition(slug), self._metrics))
+        except BaseException as error:
+            opened.set_exception(error)
+            with self._lock:
+                if self._opened.get(slug) is opened:
+                    del self._opened[slug]  # the next use tries again
 
     def close(self) -> None:
         """Close all stores, also those in use.  Blocks."""
@@ -108,5 +122,7 @@ class Stores:
     def _close_unused(self, most: int) -> None:
         unused = [slug for slug in self._opened if self._users[slug] <= 0]
         for slug in unused[: max(0, len(unused) - most)]:
-            self._opened.pop(slug).close()
+            opened = self._opened.pop(slug)
+            if opened.exception() is None:
+                opened.result().close()
             del self._users[slug]
