@@ -459,6 +459,16 @@ def test_an_altered_text_is_found(copy: Path, name: str) -> None:
     assert "greedy" in line
 
 
+@pytest.mark.parametrize("name", ["game.json", "wire.txt"])
+def test_a_file_that_cannot_be_read_is_reported_with_its_game(copy: Path, name: str) -> None:
+    path = copy / "games" / KEY / name
+    path.unlink()
+    path.mkdir()
+    (line,) = found(copy)
+    assert line.startswith(f"{KEY}: a file of this game cannot be read")
+    assert str(path) in line
+
+
 # Single records.
 
 RECORD = random_game("kalah(3,2)", opening="1 2")

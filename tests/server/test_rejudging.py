@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trio
@@ -99,6 +100,14 @@ async def test_a_rejudging_is_begun_once_and_ends_with_its_server(
             assert (again.done, again.failure) == (6, "")
 
 
+class FaultyFile(SQLiteFile):
+    """A location that cannot be opened because of a mistake in this program."""
+
+    @contextmanager
+    def engine(self, *, read_only: bool) -> Iterator[Engine]:
+        yield cast("Engine", 1 // 0)
+
+
 class DeadlyFile(SQLiteFile):
     """A location that ends the process which opens it."""
 
@@ -108,15 +117,16 @@ class DeadlyFile(SQLiteFile):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dies", [True, False])
-async def test_a_process_that_dies_and_a_store_that_is_gone(tmp_path: Path, dies: bool) -> None:
-    gone = database_of(tmp_path).competition("gone")
+@pytest.mark.parametrize("why", ["gone", "died", "ZeroDivisionError"])
+async def test_a_rejudging_that_fails_says_why_and_ends_nothing_else(tmp_path: Path, why: str) -> None:
+    file = tmp_path / "x.db"
+    locations = {"gone": database_of(tmp_path).competition("gone"), "died": DeadlyFile(file)}
     progress = Rejudging()
-    job = RejudgeJob(DeadlyFile(tmp_path / "x.db") if dies else gone, [game(1)], None, None)
+    job = RejudgeJob(locations.get(why, FaultyFile(file)), [game(1)], None, None)
     with trio.fail_after(LIMIT_S):
         await rejudge_all(job, progress)
     assert (progress.over, progress.done) == (True, 0)
-    assert ("died" if dies else str(gone)) in progress.failure
+    assert why in progress.failure
 
 
 def game(number: int) -> GameSummary:

@@ -157,6 +157,8 @@ def verify_game(
             complaints += _of_tournament(meant, row, record)
         if files is not None:
             complaints += _of_files(files, row.key, record)
+    except OSError as error:
+        complaints.append(Sentence("files", f"a file of this game cannot be read ({error})"))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         complaints.append(Complaint("record", "", "as a whole one", f"{error!r}"))
     return complaints

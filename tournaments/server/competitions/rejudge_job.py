@@ -123,6 +123,8 @@ async def rejudge_all(job: RejudgeJob, progress: Rejudging) -> None:
                 progress.take(await context.run_sync(rejudge_part, part, kill_on_cancel=True))
     except (StoreError, trio_parallel.BrokenWorkerError) as error:
         progress.failure = str(error) or "the process that judged the games again died"
+    except Exception as error:  # a mistake of ours, which must not end the tournaments that are being played
+        progress.failure = f"the server failed ({error!r})"
     finally:
         if progress.done < progress.total and not progress.failure:
             progress.failure = "it was stopped"
