@@ -42,7 +42,7 @@ from tournaments.server.checks.bot_job import Answer, BotJob
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 from tournaments.server.config import ServiceConfig
-from tournaments.server.failures import Failures
+from tournaments.server.failures import Failures, kept_running
 from tournaments.server.live_hub import Hub
 from tournaments.server.service import Service
 from tournaments.server.service_context import ServiceContext
@@ -344,12 +344,20 @@ async def _no_processes(engine: FakeEngine) -> AsyncIterator[Engine]:
 
 
 @asynccontextmanager
-async def running(harness: Harness, pause_limit_s: float = math.inf) -> AsyncIterator[TournamentManager]:
-    """Play the tournaments of a harness until the end of the block."""
+async def running(
+    harness: Harness, pause_limit_s: float = math.inf, *, keeps_running: bool = False
+) -> AsyncIterator[TournamentManager]:
+    """Play the tournaments of a harness until the end of the block.
+
+    With ``keeps_running``, they are taken up again after a failure, as in a service.
+    """
     tournaments = TournamentManager(harness.context, pause_limit_s)
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(tournaments.run)
+            if keeps_running:
+                nursery.start_soon(kept_running, "tournaments", tournaments.run, harness.context.failures)
+            else:
+                nursery.start_soon(tournaments.run)
             await trio.testing.wait_all_tasks_blocked()
             yield tournaments
             nursery.cancel_scope.cancel()

@@ -37,6 +37,7 @@ from tournaments.database.location import Database
 from tournaments.results import game_files
 from tournaments.results.journal import Action, Entry
 from tournaments.results.store import Store
+from tournaments.server import failures as server_failures
 from tournaments.server.competitions import tournament_manager
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.config import ServiceConfig
@@ -406,6 +407,30 @@ async def test_a_server_that_ends_while_a_tournament_waits_resumes_it(tmp_path: 
         assert harness.competition(cup.id).state is RUNNING
         async with running(harness) as tournaments:
             await assert_finished(harness, tournaments, cup)
+
+
+async def test_a_server_that_cannot_read_the_state_of_a_tournament_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database fails at the start of the server, after the list of tournaments was read."""
+
+    def fail(_competition_id: int) -> None:
+        raise StoreError("the database is away", is_ours=True)
+
+    monkeypatch.setattr(server_failures, "wait_s", lambda *_: 0.01)
+    async with open_harness(tmp_path) as harness:
+        async with running(harness) as tournaments:
+            cup = await start_cup(harness, tournaments, 3)
+        with monkeypatch.context() as patch:
+            patch.setattr(harness.course.competitions, "get", fail)
+            failures = harness.context.failures
+            async with running(harness, keeps_running=True):
+                await becomes(failures.newest)
+                patch.undo()
+                harness.engine.allow()
+                await harness.until_played("cup", GAMES)
+                assert (await harness.until_state(cup.id, FINISHED, FAILED)).state is FINISHED
+        assert "is away" in failures.newest()[0].why
 
 
 async def test_a_tournament_goes_on_when_there_is_room_for_files_again(

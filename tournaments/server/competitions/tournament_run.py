@@ -133,7 +133,7 @@ class TournamentRun:
                         lock.enter_context(directory.locked())  # excludes rulings by the command line
                     return await self._play_missing(directory.path)
                 except* (GameFilesError, SchedulerLostError, StoreError) as error:
-                    if not _may_pass(error):
+                    if not may_pass(error):
                         raise
                     failures = 1 if self._has_played else failures + 1
                     self._run, self._retry_reason = None, str(first_error(error))
@@ -226,13 +226,13 @@ async def players_of(
     return players
 
 
-def _may_pass(error: BaseException) -> bool:
+def may_pass(error: BaseException) -> bool:
     """Return whether a tournament may go on by itself after an error; of a group, after all of them.
 
     That is so after the loss of a cluster's scheduler, and after failures of the database and of a full disk.
     """
     if isinstance(error, BaseExceptionGroup):
-        return all(map(_may_pass, error.exceptions))
+        return all(map(may_pass, error.exceptions))
     if isinstance(error, StoreError):
         return error.is_ours and not error.is_damaged
     if isinstance(error, GameFilesError):
