@@ -20,6 +20,7 @@ from tournaments.course.schema import challenge
 from tournaments.database.base import Connections
 from tournaments.database.location import Database
 from tournaments.results.game_summary import GameSummary
+from tournaments.server.challenges import challenge_runner
 from tournaments.server.challenges.challenge_games import ChallengeGame, Score, game_of
 from tournaments.server.challenges.challenge_runner import MOST_TRIES, Challenges
 from tournaments.server.config import ServiceConfig
@@ -247,6 +248,47 @@ async def test_the_servers_own_failures_are_retried_and_then_reported(tmp_path: 
             harness.engine.allow()
             assert (await ended(harness, await ask(harness, challenges))).state is ChallengeState.FINISHED
         assert "no memory" in harness.context.failures.newest()[0].why
+
+
+async def test_failures_between_games_that_are_stored_are_not_in_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_harness(tmp_path) as plain:
+        harness = plain.with_context(config=ServiceConfig(slots=2, retry_s=0.001))
+        harness.version("Team 1")
+        begun, waits = harness.engine.begun, list[int]()
+        # Both games together fail often enough to end a challenge.
+        harness.engine.error = RefereeError("no memory")
+        harness.engine.allow(lambda job: begun.count(job.key) > MOST_TRIES // 2)
+
+        def wait_s(failures: int, first_s: float) -> float:
+            waits.append(failures)
+            return first_s
+
+        monkeypatch.setattr(challenge_runner, "wait_s", wait_s)
+        async with challenging(harness) as challenges:
+            over = await ended(harness, await ask(harness, challenges))
+        assert (over.state, over.played) == (ChallengeState.FINISHED, 2)
+        assert waits == [*range(1, MOST_TRIES // 2 + 1)] * 2
+
+
+async def test_a_challenge_fails_at_its_last_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not after a wait that nothing follows."""
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        harness.engine.error = RefereeError("no memory")
+        harness.engine.allow(lambda _job: False)
+        waits: list[int] = []
+
+        def wait_s(failures: int, _first_s: float) -> float:
+            waits.append(failures)
+            return 0.0
+
+        monkeypatch.setattr(challenge_runner, "wait_s", wait_s)
+        async with challenging(harness) as challenges:
+            await ended(harness, await ask(harness, challenges))
+        assert len(harness.engine.begun) == MOST_TRIES
+        assert waits == [*range(1, MOST_TRIES)]
 
 
 async def test_an_unexpected_error_ends_one_challenge_alone(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ P = ParamSpec("P")
 SLUG, TITLE = "challenges", "Challenges"
 SCRATCH = "remote"
 """Subdirectory of the scratch directory, for the pipes and sockets of games with remote bots."""
-MOST_TRIES = 5
-"""Number of failures of the server in a row after which a challenge fails."""
+MOST_TRIES = 6
+"""Number of failures of the server in a row, without a stored game in between, that end a challenge."""
 RECONNECT_S = 60.0
 """Seconds for which a challenge waits for a remote bot that has lost its connection."""
 OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError)
@@ -230,9 +230,17 @@ class Challenges:
             self._wake()
 
     async def _play_with_retries(self, challenge: Challenge) -> None:
-        for failures in range(1, MOST_TRIES + 1):
+        failures = 0
+
+        def on_stored() -> None:
+            nonlocal failures
+            failures = 0
+
+        while failures < MOST_TRIES:
+            if failures:
+                await trio.sleep(wait_s(failures, self._context.config.retry_s))
             try:
-                await self._play_games(challenge)
+                await self._play_games(challenge, on_stored)
             except CannotPlayError as error:
                 if not error.is_ours:
                     await self._end(challenge, ChallengeState.FAILED, f"{error}.")
@@ -247,15 +255,15 @@ class Challenges:
                 break
             else:
                 return
-            await trio.sleep(wait_s(failures, self._context.config.retry_s))
+            failures += 1
         await self._end(challenge, ChallengeState.FAILED, THE_SERVERS_FAULT)
 
     async def _end(self, challenge: Challenge, state: ChallengeState, message: str = "") -> None:
         now, course = self._context.now(), self._context.course
         await trio.to_thread.run_sync(course.challenges.end, challenge.id, state, now, message)
 
-    async def _play_games(self, challenge: Challenge) -> None:
-        """Play the games of a challenge that are not stored yet.
+    async def _play_games(self, challenge: Challenge, on_stored: Callable[[], None]) -> None:
+        """Play the games of a challenge that are not stored yet; ``on_stored`` is called after each of them.
 
         Raises CannotPlayError, CourseError, StoreError, and others of OUR_FAILURES.
         """
@@ -268,6 +276,7 @@ class Challenges:
         for game in games_of(challenge):
             if game.key not in played:
                 await self._play_game(challenge, competition, game)
+                on_stored()
                 await trio.to_thread.run_sync(self._count, challenge)
         await self._end(challenge, ChallengeState.FINISHED)
 
