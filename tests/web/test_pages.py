@@ -14,6 +14,7 @@ from tests.support.courses import NOW
 from tests.web.played_course import LOST_BY_FAULT, REFERENCE, SECRET, Played, open_played, played_game
 from tournaments.course.model import CompetitionState
 from tournaments.database.base import StoreError
+from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 from tournaments.web.views.competition_view import ViewedCompetitions, make_view
 from tournaments.web.views.game_caches import MOST_READ, MoveTimes
@@ -330,6 +331,29 @@ async def test_a_view_is_cached_for_each_viewer_until_a_game_ends(played: Played
     summary = await tournaments.summary(played.practice.id)
     second = await views.get(course, data, played.practice, named, summary)
     assert len(second.view.kept) == len(first.view.kept) + 1
+
+
+async def test_games_are_renamed_once_for_each_viewer_until_the_names_change(played: Played) -> None:
+    views, viewer = ViewedCompetitions(), Viewer(Visibility.ANONYMOUS)
+    tournaments, course, data = played.service.tournaments, played.world.course, played.world.site.data
+
+    async def shown() -> tuple[list[GameSummary], list[GameSummary]]:
+        summary = await tournaments.summary(played.practice.id)
+        cached = await views.get(course, data, played.practice, viewer, summary)
+        made = make_view(course, data, played.practice, viewer, summary)
+        return list(cached.view.kept), list(made.view.kept)
+
+    first, _ = await shown()
+    tournaments.stores[played.practice.id].add(played_game("p0000060-1", "Team 1 v1", "Team 2 v1", 60), 1)
+    second, made = await shown()
+    assert second == made
+    assert len(second) == len(first) + 1
+    assert {id(game) for game in first} < {id(game) for game in second}
+    word = max(re.findall(r"\w+", first[0].detail), key=len)
+    course.competitions.enter(played.practice.id, word, None, "greedy")
+    tournaments.stores[played.practice.id].add(played_game("p0000061-1", "Team 1 v1", "Team 2 v1", 61), 1)
+    third, made = await shown()
+    assert third == made
 
 
 async def test_move_times_are_read_once_and_of_the_newest_games() -> None:

@@ -76,8 +76,13 @@ class Anonymizer:
             one, other = sorted((one, other))
         return f"{match['round']}{one}{match['sign']}{other}{match['rest']}"
 
-    def summary(self, summary: TournamentResults) -> TournamentResults:
-        """Return the tournament under other names.  Keys stay, since schedules use them; show ``key``."""
+    def summary(
+        self, summary: TournamentResults, known: Mapping[GameSummary, GameSummary] | None = None
+    ) -> TournamentResults:
+        """Return the tournament under other names.  Keys stay, since schedules use them; show ``key``.
+
+        ``known`` maps games to the same games under these names, so that they are not renamed again.
+        """
         if not self.on:
             return summary
         renamed = replace(
@@ -86,7 +91,7 @@ class Anonymizer:
             file_bots=[self.name(name) for name in summary.file_bots],
             anchor=None if summary.anchor is None else self.name(summary.anchor),
             plan=replace(summary.plan, format=self._everywhere(dict(summary.plan.format))),
-            kept=[self._game(game) for game in summary.kept],
+            kept=[(known or {}).get(game) or self._game(game) for game in summary.kept],
             journal=[self._entry(entry) for entry in summary.journal],
         )
         if summary.games:

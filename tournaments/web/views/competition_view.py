@@ -5,7 +5,7 @@ A page of standings costs more than all else that the site does, and hundreds of
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -214,10 +214,10 @@ class ViewedCompetitions:
         self, course: Course, data: Path, competition: Competition, viewer: Viewer, summary: TournamentResults
     ) -> ViewedCompetition:
         """Return a competition as a viewer sees it; the same object as long as the summary is the same."""
-        make = partial(make_view, course, data, competition, viewer, summary)
+        key = (competition.id, viewer)
         return await self._cache.get(
-            (competition.id, viewer),
-            lambda: trio.to_thread.run_sync(make),
+            key,
+            lambda: in_thread(make_view, course, data, competition, viewer, summary, self._cache.peek(key)),
             lambda view: view.source is summary,
         )
 
@@ -246,9 +246,17 @@ class RatingDifferences:
 
 
 def make_view(
-    course: Course, data: Path, competition: Competition, viewer: Viewer, summary: TournamentResults
+    course: Course,
+    data: Path,
+    competition: Competition,
+    viewer: Viewer,
+    summary: TournamentResults,
+    before: ViewedCompetition | None = None,
 ) -> ViewedCompetition:
-    """Make the view of a competition for a viewer; blocks."""
+    """Make the view of a competition for a viewer; blocks.
+
+    Games that the viewer's previous view, ``before``, has under the same names are not renamed again.
+    """
     entrants = entrants_of(course, course.competitions.competitors(competition.id))
     teams = {team.id: team.name for team in course.teams.all()}
     names = Names()
@@ -259,7 +267,10 @@ def make_view(
         everybody += [name for name in summary.bots if name not in everybody]
         pseudonyms = pseudonyms_for(folder / KEY_FILE, everybody)
         names = Names.hidden(pseudonyms, known_names(viewer, entrants, teams), summary.bots)
-    view = View(names.anonymizer.summary(summary), names.anonymizer)
+    known: dict[GameSummary, GameSummary] = {}
+    if before is not None and names.on and before.names.anonymizer.names == names.anonymizer.names:
+        known = dict(zip(before.source.kept, before.view.summary.kept, strict=True))
+    view = View(names.anonymizer.summary(summary, known), names.anonymizer)
     by_name = {names.shown(entrant.name): entrant for entrant in entrants}
     return ViewedCompetition(competition.slug, names, view, by_name, summary)
 
