@@ -53,7 +53,7 @@ from tournaments.server.challenges.challenge_runner import Challenges
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.competitions.entrants import Candidate
 from tournaments.server.competitions.late_entrants import joining
-from tournaments.server.competitions.rejudge_job import Rejudgings
+from tournaments.server.competitions.rejudge_job import Rejudging
 from tournaments.server.failures import Failures
 from tournaments.server.live_hub import Hub
 from tournaments.server.metrics import Metrics
@@ -136,7 +136,7 @@ class PlayedTournaments:
     course: Course = field(init=False)
     requests: list[tuple[str, int]] = field(default_factory=list)
     """The actions of lecturers, in their order."""
-    rejudgings: Rejudgings = field(default_factory=Rejudgings)
+    rejudgings: dict[int, Rejudging] = field(default_factory=dict)
     """No games are judged again."""
     retry_reasons: dict[int, str] = field(default_factory=dict)
     """The failure of each tournament that waits."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-import trio
 import trio_parallel
 
 from tournaments.database.base import Location
@@ -87,27 +86,6 @@ class RejudgeJob:
         keys = {pairing_key(game.key) for game in games}
         pairings = {key: self.meant.pairings[key] for key in keys if key in self.meant.pairings}
         return replace(self, games=games, meant=replace(self.meant, pairings=pairings))
-
-
-class Rejudgings:
-    """The latest rejudging of each competition since the server was started."""
-
-    def __init__(self) -> None:
-        self._latest: dict[int, Rejudging] = {}
-
-    def get(self, competition_id: int) -> Rejudging | None:
-        """Return the latest rejudging of a competition, if any."""
-        return self._latest.get(competition_id)
-
-    def begin(self, competition_id: int, job: RejudgeJob, nursery: trio.Nursery) -> Rejudging:
-        """Begin to rejudge the games of a competition, in a task of the nursery."""
-        progress = self._latest[competition_id] = Rejudging(total=len(job.games))
-        nursery.start_soon(rejudge_all, job, progress)
-        return progress
-
-    def clear(self) -> None:
-        """Remove all rejudgings; to be called after the end of their nursery."""
-        self._latest.clear()
 
 
 async def rejudge_all(job: RejudgeJob, progress: Rejudging) -> None:

@@ -41,7 +41,7 @@ from tournaments.results.store import Store
 from tournaments.running.runner import open_run
 from tournaments.server.cache import ReadCache
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
-from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, Rejudgings
+from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, rejudge_all
 from tournaments.server.competitions.tournament_rulings import (
     NotedRulings,
     RulingsFrom,
@@ -88,7 +88,8 @@ class TournamentManager:
             self._stores, context.course, context.failures, context.now, self._on_change
         )
         self._runs: dict[int, TournamentRun] = {}
-        self.rejudgings = Rejudgings()
+        self.rejudgings: dict[int, Rejudging] = {}
+        """The latest rejudging of each competition since the server was started."""
         self._locks: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
         self._making = trio.Lock()
         self._nursery: trio.Nursery | None = None
@@ -420,7 +421,9 @@ class TournamentManager:
                 return job
 
         job = await trio.to_thread.run_sync(prepare)
-        return self.rejudgings.begin(competition.id, job, self._running_nursery)
+        progress = self.rejudgings[competition.id] = Rejudging(total=len(job.games))
+        self._running_nursery.start_soon(rejudge_all, job, progress)
+        return progress
 
     # Implementation
 
