@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from referee.playing import Job
 from tests.support.builders import CONTROL
 from tests.support.courses import NOW
-from tests.web.played_course import REFERENCE, SECRET, Played
+from tests.web.played_course import LOST_BY_FAULT, REFERENCE, SECRET, Played, played_game
 from tournaments.course.model import Account, Role
 from tournaments.course.settings import Settings
 from tournaments.reporting.site.anonymizer import HIDDEN
@@ -104,8 +104,11 @@ async def all_pages(played: Played, role: str) -> dict[str, str]:
     return found
 
 
-async def test_no_page_has_a_name_for_an_anonymous_visitor(played: Played) -> None:
+@pytest.mark.parametrize("is_warm", [False, True], ids=["cold caches", "warm caches"])
+async def test_no_page_has_a_name_for_an_anonymous_visitor(played: Played, is_warm: bool) -> None:
     played.show("anonymous")
+    if is_warm:  # somebody who sees the names has just been on all pages
+        await all_pages(played, "other")
     pages = await all_pages(played, "visitor")
     assert len([path for path in pages if "/games/" in path]) >= 3 * 12
     assert len([path for path in pages if "/bots/" in path]) >= 6
@@ -128,6 +131,33 @@ async def test_no_response_of_the_api_has_a_name_for_an_anonymous_visitor(played
             assert answer.status_code == 200
             assert not REAL.search(answer.text)
             assert SECRET not in answer.text
+
+
+async def test_a_drawn_game_shows_each_viewer_their_own_names(played: Played) -> None:
+    """Nothing else on its page depends on the viewer: nobody lost it, and no explanation has a name."""
+    record = next(
+        record
+        for seed in range(1000)
+        if (record := played_game("p0000079-1", "Team 1 v1", REFERENCE, seed)).result.winner is None
+    )
+    played.service.tournaments.stores[played.practice.id].add(record, 1)
+    path = "/competitions/practice/games/p0000079-1"
+    played.show("anonymous")
+    for role, has_names in (("other", True), ("visitor", False), ("other", True)):
+        assert ("Team 1 v1" in await played.world.page(role, path)) == has_names
+    played.show("anonymous", students_see_names=False)
+    for role, has_names in (("visitor", False), ("other", False), ("student", True)):
+        assert ("Team 1 v1" in await played.world.page(role, path)) == has_names
+
+
+async def test_a_team_does_not_see_its_opponents_name_any_more_in_a_game_that_it_lost(
+    played: Played,
+) -> None:
+    for students_see_names in (True, False):
+        played.show("anonymous", students_see_names=students_see_names)
+        page = await played.world.page("student", LOST_BY_FAULT)
+        assert ("Team 2 v1" in page) == students_see_names
+        assert "Team 1 v1" in page
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from tournaments.web.http.routing import Access, Handler, Route, in_thread
 from tournaments.web.views.challenge_view import own_players_of
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.loss_explanation import loss_explanation_of
-from tournaments.web.views.visibility import competition_of, view_of
+from tournaments.web.views.visibility import competition_of, this_viewer, view_of
 
 BOTH = (0, 1)
 
@@ -209,7 +209,8 @@ async def game(request: Request) -> Response:
         games = await site.service.challenges.games([found.challenge])
         keys = [one.key for one in games[found.challenge.id]]
     why = part("why.html", lost=lost, is_own=is_own)
-    key = (found.competition.id, found.key, found.own, found.is_whole, why)
+    viewer = this_viewer(request)  # the names in the replay depend on it
+    key = (found.competition.id, found.key, viewer, found.own, found.is_whole, why)
 
     async def make_replay() -> str:
         return await in_thread(replay_of, found.record, found.own, found.is_whole, why)
