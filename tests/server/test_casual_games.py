@@ -1,5 +1,6 @@
 """Casual games with real bots in real worker processes, and their table in the database."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -18,6 +19,8 @@ from tournaments.course.casual_games import CasualPlayer, with_move
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError, VersionState
 from tournaments.database.base import Location, StoreError
+from tournaments.engines.base import EngineError
+from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.casual import games, session_pool
 from tournaments.server.casual.games import CasualGames
 from tournaments.server.casual.positions import continuation, opening_at, states_of
@@ -275,10 +278,36 @@ async def test_a_bot_that_cannot_be_started_is_explained_and_tried_again(tmp_pat
     async with playing(tmp_path / "data") as (_harness, casual):
         table = await begin(casual, PERSON, CasualPlayer("version 9", version_id=9))
         await until(lambda: table.trouble)
-        assert table.trouble == "The bot cannot play: version 9: its version is not there any more"
+        assert table.trouble == session_pool.CANNOT_RUN
+        with pytest.raises(CourseError, match=f"^{re.escape(session_pool.CANNOT_RUN)}$"):
+            await casual.take_back(table, ME)
         casual.retry(table)
         assert table.session is not None
         await until(lambda: table.trouble)
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (StoreError("postgresql://kalarena@db/course: no connection", is_ours=True), session_pool.CANNOT_RUN),
+        (EngineError("no worker in /srv/kalarena/scratch"), session_pool.CANNOT_RUN),
+        (CannotPlayError("v1", "/srv/kalarena/bots is full", is_ours=True), session_pool.CANNOT_RUN),
+        (CannotPlayError("v1", "no command", is_ours=False), "The bot cannot play: v1: no command"),
+    ],
+    ids=["database", "engine", "host", "bot"],
+)
+async def test_only_the_operator_sees_why_the_server_cannot_run_a_bot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, shown: str
+) -> None:
+    async def fail(*_: object) -> None:
+        raise error
+
+    async with playing(tmp_path / "data") as (_harness, casual):
+        monkeypatch.setattr(casual._context.bots, "player", fail)
+        table = await begin(casual, PERSON, bot())
+        await until(lambda: table.trouble)
+        assert table.trouble == shown
+        assert [one.why for one in casual._context.failures.newest()] == [str(error)]
 
 
 async def test_games_that_nobody_plays_end_and_old_ones_go(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ REFERENCE_MOVE_S = 2.0
 PERSON_MOVE_S = 86_400.0
 """Limit of a person's moves for the referee; a session ends long before."""
 PERSON = "a person"
+CANNOT_RUN = "The bot cannot play: the server could not run it. Try again, or play against another bot."
+"""Sentence on a failure of the server: its reason can have paths and addresses, and is for the operator."""
 OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError, CannotPlayError)
 
 
@@ -124,8 +126,7 @@ class SessionPool:
                     finally:
                         self._sessions.remove(table)
         except OUR_FAILURES as error:
-            self._context.failures.note("casual games", str(error))
-            trouble = f"The bot cannot play: {error}"
+            trouble = self._noted(error)
         except CourseError as error:  # the game was changed by another process, or cannot go on
             trouble = f"The bot cannot play on: {error}"
         finally:
@@ -237,7 +238,13 @@ class SessionPool:
         try:
             return OPENINGS in (await self._player(table)).capabilities
         except CannotPlayError as error:
-            raise CourseError(str(error)) from error
+            raise CourseError(self._noted(error)) from error
+
+    def _noted(self, error: Exception) -> str:
+        """Note a failure for the operator; return the sentence for everybody with the game's address."""
+        self._context.failures.note("casual games", str(error))
+        is_of_bot = isinstance(error, CannotPlayError) and not error.is_ours
+        return f"The bot cannot play: {error}" if is_of_bot else CANNOT_RUN
 
     def _rooms(self, table: Table) -> list[trio.CapacityLimiter]:
         """Return the limits that a table's session is counted for."""
