@@ -146,6 +146,21 @@ async def test_thinking_people_hold_no_slot_and_give_way_to_others(
         assert sum(table.session is not None for table in tables) <= 2
 
 
+async def test_a_bot_answers_a_move_that_is_made_just_when_another_session_needs_its_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(games, "SESSIONS_OF_SLOT", 1)
+    async with playing(tmp_path / "data") as (_harness, casual):
+        tables = [await begin(casual, PERSON, bot()) for _ in range(2)]  # as many as there is room for
+        await until(lambda: all(table.waits_for_person for table in tables))
+        longest = min(tables, key=lambda table: table.since)
+        await casual.move(longest, ME, 0, "2")
+        # Another session begins before the task of this one runs: Trio's order within a tick is random.
+        casual._sessions._make_room(casual._sessions._room)
+        assert longest.session is not None
+        assert await turn(longest)
+
+
 @pytest.mark.slow
 async def test_teams_bots_have_room_for_few_sessions_beside_reference_players(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -256,6 +256,11 @@ class SessionPool:
         """End the session whose person has thought longest, if there is no room for another."""
         if room.available_tokens >= 1:
             return
-        idle = [table for table in self._sessions if table.waits_for_person and room in self._rooms(table)]
+        idle = [
+            table
+            for table in self._sessions
+            # The person may have moved since, while the session's task has not run yet.
+            if table.waits_for_person and table.to_move != table.bot and room in self._rooms(table)
+        ]
         if idle:
             self.end(min(idle, key=lambda table: table.since))
