@@ -325,6 +325,37 @@ async def test_only_the_operator_sees_why_the_server_cannot_run_a_bot(
         assert [one.why for one in casual._context.failures.newest()] == [str(error)]
 
 
+async def test_a_game_goes_on_after_a_move_whose_commit_was_not_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection to the database is lost after the commit, and with ``is_away`` cannot be made again."""
+    async with playing(tmp_path / "data") as (harness, casual):
+        store = harness.course.casual_games
+        for is_away in (False, True):
+            table = await begin(casual, PERSON, CasualPlayer("Bob", "account 2"))
+            with monkeypatch.context() as lost:
+
+                def save(*games: Any, save: Any = store.save) -> None:
+                    save(*games)
+                    raise StoreError("the connection is lost", is_ours=True)
+
+                def fail(_address: str) -> None:
+                    raise StoreError("the database is away", is_ours=True)
+
+                lost.setattr(store, "save", save)
+                if is_away:
+                    lost.setattr(store, "by_address", fail)
+                with pytest.raises(StoreError, match="is lost"):
+                    await casual.move(table, ME, 0, "2")
+            if is_away:
+                with pytest.raises(CourseError, match="load its page again"):
+                    await casual.move(table, ME, 0, "2")
+            assert table.game.moves == ("2",)
+            assert table.to_move == 1
+            await casual.move(table, "account 2", 1, first_legal(table))
+            assert store.by_address(table.game.address) == table.game
+
+
 async def test_games_that_nobody_plays_end_and_old_ones_go(tmp_path: Path) -> None:
     async with playing(tmp_path / "data") as (harness, casual):
         table = await begin(casual, PERSON, CasualPlayer("Open seat"))

@@ -264,8 +264,7 @@ class CasualGames:
             table = self._tables.get(address)
             if table is not None:
                 async with table.lock:
-                    stored = await trio.to_thread.run_sync(games.by_address, address)
-                    table.game = table.game if stored is None else stored
+                    await self._changes.reload(table)
                     self._sessions.end(table)
                     table.wake()
         await trio.to_thread.run_sync(games.remove, now - KEPT_FOR, MOST_KEPT)

@@ -1,5 +1,6 @@
 """Tables: casual games in memory, and their changes, each of which is stored before it is visible."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +10,8 @@ from referee.games.base import MoveError
 from referee.games.catalog import AnyGame
 from tournaments.course.casual_games import CasualGame, with_move
 from tournaments.course.model import CourseError
+from tournaments.database.base import StoreError
+from tournaments.server.casual.positions import states_of
 from tournaments.server.metrics import PlayEnd
 from tournaments.server.service_context import ServiceContext
 
@@ -105,10 +108,25 @@ class TableChanges:
         table.wake()
 
     async def save(self, table: Table, game: CasualGame) -> None:
-        """Store a game.  The change is complete, or nothing has changed.  Raises CourseError, StoreError."""
+        """Store a game.  Raises CourseError, StoreError; the table is then read again if possible."""
         with trio.CancelScope(shield=True):  # a connection that is lost leaves memory and disk alike
-            await trio.to_thread.run_sync(self._context.course.casual_games.save, table.game, game)
+            try:
+                await trio.to_thread.run_sync(self._context.course.casual_games.save, table.game, game)
+            except (CourseError, StoreError):
+                # The game can be stored all the same, if the database was lost just after the commit.
+                with suppress(StoreError):
+                    await self.reload(table)
+                raise
             table.game = game
+
+    async def reload(self, table: Table) -> None:
+        """Bring a table up to date with the database.  Raises StoreError."""
+        stored = await trio.to_thread.run_sync(
+            self._context.course.casual_games.by_address, table.game.address
+        )
+        if stored is not None and stored != table.game:
+            table.game, table.states = stored, states_of(table.rules, stored.opening, stored.moves)
+            table.wake()
 
     async def end(self, table: Table, winner: int | None, sentence: str, end: PlayEnd) -> None:
         """End a game by something else than its rules.  Raises CourseError, StoreError."""
