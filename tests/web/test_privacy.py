@@ -209,6 +209,30 @@ async def test_the_real_key_of_a_game_with_pseudonyms_is_not_found(played: Playe
                 assert (await browser.get(f"/competitions/cup/games/{game.key}")).status_code == 404
 
 
+async def test_the_page_of_a_game_with_pseudonyms_is_found_at_its_end(played: Played) -> None:
+    """The live page links to it at once, and the summary with the keys is some seconds old."""
+    played.show("anonymous")
+    tournaments, cup = played.service.tournaments, played.cup.id
+    known = await tournaments.summary(cup)
+    record = replace(await tournaments.record(cup, known.kept[0].key), key="r002-1v2")
+    channel = played.service.live.started("cup", Job(record.key, record.game, record.players, CONTROL))
+    async with played.world.browser() as browser:
+        assert (await browser.get("/competitions/cup")).status_code == 200
+        (live,) = played.service.live.playing()
+        view = await played.world.site.views.get(
+            played.world.course, played.world.site.data, played.cup, Viewer(Visibility.ANONYMOUS), known
+        )
+        shown = view.names.key(live.key)
+        await browser.text(f"/competitions/cup/games/{shown}", 404)
+        tournaments.stores[cup].add(record, 2)
+        tournaments.keep(cup, known)  # as if the summary were older than the game
+        channel.ended(record)
+        page = await browser.text(f"/competitions/cup/live/{shown}")
+        (path,) = re.findall(r'href="(/competitions/cup/games/[^"]+)"', page)
+        for part in ("", "/wire.txt", "/game.json"):
+            assert not REAL.search(await browser.text(f"{path}{part}"))
+
+
 async def test_the_verdict_of_a_live_game_does_not_name_a_bot_without_a_pseudonym(played: Played) -> None:
     """The game ends before there is a summary with the new bot."""
     played.show("anonymous")

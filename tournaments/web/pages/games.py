@@ -23,6 +23,7 @@ from tournaments.web.http.errors import Forbidden, NotFound
 from tournaments.web.http.rendering import part, render
 from tournaments.web.http.request_context import current_user, settings_of, site_of
 from tournaments.web.http.routing import Access, Handler, Route, in_thread
+from tournaments.web.pages.live_pages import game_at
 from tournaments.web.views.challenge_view import own_players_of
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.loss_explanation import loss_explanation_of
@@ -167,7 +168,10 @@ async def game_in_path(request: Request) -> ViewedGame:
     site, user = site_of(request), current_user(request)
     competition = await competition_of(request, challenges=True)
     shown = await view_of(request, competition)
-    key = shown.key_at(request.path_params["key"])
+    shown_key = request.path_params["key"]
+    # The page of a live game links to this one at its end, before a summary has the game.
+    live = game_at(site.service.live, competition.slug, shown_key, shown.names)
+    key = shown.key_at(shown_key) if live is None else live.key
     challenge: Challenge | None = None
     if competition.kind is CompetitionKind.CHALLENGE:
         challenge = await _challenge_of(request, competition, key)

@@ -254,10 +254,11 @@ async def _live_game_in_path(request: Request) -> tuple[Competition, Names, Live
     competition = await competition_of(request)
     names = await names_for(request, competition)
     hub = site_of(request).service.live
-    return competition, names, _game_at(hub, competition.slug, request.path_params["key"], names)
+    return competition, names, game_at(hub, competition.slug, request.path_params["key"], names)
 
 
-def _game_at(hub: Hub, slug: str, shown_key: str, names: Names) -> LiveGame | None:
+def game_at(hub: Hub, slug: str, shown_key: str, names: Names) -> LiveGame | None:
+    """Return the game with a displayed key, if it is live or has just ended."""
     if not names.on:
         return hub.game(slug, shown_key)
     games = (game for game in hub.games() if game.competition == slug and names.key(game.key) == shown_key)
