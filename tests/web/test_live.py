@@ -39,11 +39,15 @@ def played(tmp_path: Path) -> Any:
 
 
 def start(
-    played: Played, record: GameRecord, key: str = "r001-1v2", names: tuple[str, str] = ("Ada", "Bob")
+    played: Played,
+    record: GameRecord,
+    key: str = "r001-1v2",
+    names: tuple[str, str] = ("Ada", "Bob"),
+    competition: str = "practice",
 ) -> Channel:
     players = (make_player(names[0]), make_player(names[1]))
     job = Job(key, record.game, players, TimeControl(game_s=60), opening=record.opening)
-    return played.service.live.started("practice", job)
+    return played.service.live.started(competition, job)
 
 
 def publish(channel: Channel, record: GameRecord, until: int, over: str | None = None) -> None:
@@ -361,6 +365,16 @@ async def test_the_stream_of_games_and_standings(played: Played, monkeypatch: py
 @pytest.mark.parametrize(("readers", "seconds"), [(0, 10.0), (100, 10.0), (200, 20.0), (1_000, 100.0)])
 def test_many_readers_are_sent_standings_less_often(readers: int, seconds: float) -> None:
     assert live_pages.standings_interval_s(readers) == pytest.approx(seconds)
+
+
+async def test_hidden_games_take_no_room_in_the_list(played: Played) -> None:
+    played.world.course.competitions.set_hidden(played.cup.id, True)
+    for number in range(live_pages.MOST_SHOWN + 3):
+        start(played, random_game(SMALL), key=f"g{number}", competition="cup")
+    start(played, random_game(SMALL))
+    async with streaming(played, "/events") as stream:
+        ((_, _, playing),) = await stream.until(1)
+    assert ([game["href"] for game in playing["games"]], playing["more"]) == ([LIVE], 0)
 
 
 async def test_the_list_of_games_is_bounded_and_ends_with_the_site(played: Played) -> None:

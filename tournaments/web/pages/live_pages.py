@@ -221,7 +221,7 @@ async def _rows(request: Request, now: NowPlaying) -> dict[str, Any]:
     """Return the live games that the viewer may see, in the form that the page's script takes."""
     games = []
     shown: dict[str, tuple[Names, str] | None] = {}
-    for game in now.games[:MOST_SHOWN]:
+    for game in now.games:
         slug = game.competition
         if slug not in shown:
             shown[slug] = None
@@ -229,8 +229,9 @@ async def _rows(request: Request, now: NowPlaying) -> dict[str, Any]:
                 names = await names_for(request, competition)
                 shown[slug] = names, names.sentence(competition.title)
         if (of_competition := shown[slug]) is not None:
-            games.append(_row(game, *of_competition))
-    return {"games": games, "more": max(0, len(now.games) - MOST_SHOWN)}
+            games.append((game, *of_competition))
+    rows = [_row(*one) for one in games[:MOST_SHOWN]]
+    return {"games": rows, "more": len(games) - len(rows)}
 
 
 async def _shown(request: Request, slug: str) -> Competition | None:
