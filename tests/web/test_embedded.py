@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 from tests.reporting.replay_pages import at_ply, positions, shown
 from tests.support.browser import chromium, watched_page
 from tests.support.random_games import game_of_length
-from tests.web.played_course import Played, open_played
+from tests.web.played_course import BOTS, Played, open_played, played_game
 from tests.web.site import World, running_site
 from tests.web.test_live import HOSTILE, LIVE, SMALL, publish, start, streaming
 from tournaments.web.routes import ROUTES
@@ -106,6 +106,13 @@ async def test_a_board_shows_the_running_game_or_the_last_one(played: Played) ->
     assert 'data-live-events=""' in await world.page("visitor", f"{BOARD}/r001-1v2")
     assert 'data-live-events=""' in await world.page("visitor", f"{BOARD}/p0000003-1")
     await world.page("visitor", f"{BOARD}/made-up", 404)
+
+
+async def test_the_last_game_is_the_one_that_was_stored_last(played: Played) -> None:
+    """Games of a round are played at the same time, in another order than that of their keys."""
+    store = played.service.tournaments.stores[played.practice.id]
+    store.add(played_game("p0000000-1", *BOTS[:2], seed=1), 1)
+    assert 'href="/competitions/practice/games/p0000000-1"' in await played.world.page("visitor", BOARD)
 
 
 async def test_a_board_of_a_competition_without_games(tmp_path: Path) -> None:

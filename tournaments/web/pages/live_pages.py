@@ -15,6 +15,7 @@ from tournaments.course.model import Competition
 from tournaments.database.base import StoreError
 from tournaments.reporting.site.replay import time_text
 from tournaments.reporting.site.replay_page import live_html
+from tournaments.results.store import Store
 from tournaments.server.live_hub import Hub, LiveGame, NowPlaying, TooManyWatchersError, ended_game
 from tournaments.web.http.errors import NotFound, Unavailable
 from tournaments.web.http.rendering import render
@@ -119,9 +120,11 @@ def _embedded_events(names: Names, game: LiveGame) -> str:
 
 async def _last_game(request: Request, competition: Competition) -> LiveGame | None:
     """Return the last game that was played in a competition; None if there is none."""
-    site = site_of(request)
-    kept = (await site.service.tournaments.summary(competition.id)).kept
-    return await _ended_game(request, competition, kept[-1].key) if kept else None
+    tournaments = site_of(request).service.tournaments
+    kept = {game.key for game in (await tournaments.summary(competition.id)).kept}
+    stored = await tournaments.read(competition.id, Store.in_order)
+    last = next((key for key in reversed(stored) if key in kept), None)
+    return None if last is None else await _ended_game(request, competition, last)
 
 
 async def _ended_game(request: Request, competition: Competition, key: str) -> LiveGame:
