@@ -115,7 +115,7 @@ class TableChanges:
             except (CourseError, StoreError):
                 # The game can be stored all the same, if the database was lost just after the commit.
                 with suppress(StoreError):
-                    await self.reload(table)
+                    await self.reload(table)  # noqa: ASYNC120 - it is shielded
                 raise
             table.game = game
 
