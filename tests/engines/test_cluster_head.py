@@ -15,7 +15,7 @@ from tournaments.engines.remote.head.head import TOGETHER
 from tournaments.engines.remote.head.pair_hosts import HostWorkers
 from tournaments.engines.remote.scheduler_process import LOST
 from tournaments.engines.remote.waiting import Demands
-from tournaments.engines.remote.worker.game_process import FAILURE
+from tournaments.engines.remote.worker.game_process import DIED, FAILURE
 
 
 @pytest.fixture
@@ -268,13 +268,16 @@ async def test_a_worker_with_invalid_facts_is_turned_away_and_the_others_play() 
     assert await cluster.head.poll_workers() == []  # it is reported once
 
 
+@pytest.mark.parametrize("kind", [FAILURE, DIED])
 @in_a_loop
-async def test_a_game_that_a_host_could_not_play_moves_with_its_pair_to_another(cluster: Cluster) -> None:
+async def test_a_game_that_a_host_could_not_play_moves_with_its_pair_to_another(
+    cluster: Cluster, kind: bytes
+) -> None:
     first, second = await cluster.ask("first"), await cluster.ask("second")
     tasks = cluster.scheduler.tasks
     assert len(tasks) == 1
     here = [FIRST, "first", 1]
-    failed = {"game": [*tasks[0].name], "begins": here, "reply": FAILURE + b"/tmp is full"}
+    failed = {"game": [*tasks[0].name], "begins": here, "reply": kind + b"/tmp is full"}
     cluster.scheduler.send_event(cluster.head.topic, failed)
     await settled()
     assert first.result() == failed["reply"]

@@ -13,8 +13,9 @@ from typing import Any, NoReturn, cast
 import pytest
 import uvloop
 
+from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Tier
-from tests.engines.games import job, unhurried
+from tests.engines.games import assassin, job, unhurried
 from tests.process.test_faults import honest
 from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.remote.extra import ClusterError
@@ -23,7 +24,7 @@ from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.packed_bot import pack
 from tournaments.engines.remote.worker import worker_play
 from tournaments.engines.remote.worker.bot_cache import BotCache
-from tournaments.engines.remote.worker.game_process import ENDED, FAILURE, Order
+from tournaments.engines.remote.worker.game_process import DIED, ENDED, FAILURE, Order
 from tournaments.engines.remote.worker.worker_play import Assignment
 from tournaments.engines.remote.worker.worker_plugin import NAME, GamePlugin
 
@@ -56,10 +57,12 @@ class Place:
         self.plugin = GamePlugin(HostFacts(HOST, SLOTS, Tier.OFF.value, 1e6, "1", "3"), SLOTS, folder)
         self.plugin.setup(cast("Any", self.worker))
 
-    def begin(self, *, slow: bool = False, followed: bool = False) -> "asyncio.Task[None]":
+    def begin(
+        self, first: Player | None = None, *, slow: bool = False, followed: bool = False
+    ) -> "asyncio.Task[None]":
         """Announce a task and run it in the loop, as Dask does."""
         self.plugin.transition(KEY, "ready", "executing")
-        asked = job(unhurried() if slow else honest(), honest(), key="g1")
+        asked = job(first or (unhurried() if slow else honest()), honest(), key="g1")
         first, second = (pack(player)[0] for player in asked.players)
         assignment = Assignment(asked, (first, second), followed=followed)
         return asyncio.create_task(self.plugin.play(KEY, assignment, "topic"))
@@ -151,6 +154,15 @@ async def test_a_cancelled_game_is_reported_as_cancelled(place: Place) -> None:
 
 
 @in_its_loop
+async def test_a_game_whose_process_died_is_to_be_played_on_another_host(
+    place: Place, tmp_path: Path
+) -> None:
+    await place.begin(assassin(tmp_path))
+    place.plugin.transition(KEY, "executing", "memory")
+    assert place.worker.said[-1][1]["reply"] == DIED + b"the game's process died"
+
+
+@in_its_loop
 async def test_a_worker_that_ends_leaves_no_bot_and_no_game_process(place: Place) -> None:
     before = children()
     playing = place.begin(slow=True)
@@ -220,7 +232,9 @@ async def test_a_cancellation_just_before_the_order_counts(
     assert place.kinds() == [["begins", "reply"]]  # it was not begun
 
 
-@pytest.mark.parametrize(("kind", "error"), [(ENDED, WorkerLostError), (FAILURE, EngineError)])
+@pytest.mark.parametrize(
+    ("kind", "error"), [(ENDED, WorkerLostError), (DIED, WorkerLostError), (FAILURE, EngineError)]
+)
 def test_what_a_reply_says_of_the_worker(kind: bytes, error: type[EngineError]) -> None:
     with pytest.raises(EngineError, match="game g1: no luck") as raised:
         read_reply("g1", kind + b"no luck")

@@ -28,7 +28,7 @@ from tournaments.engines.remote.head.asyncio_thread import AsyncioThread, open_a
 from tournaments.engines.remote.head.head import Head, RequestedGame
 from tournaments.engines.remote.packed_bot import PackedBot, pack
 from tournaments.engines.remote.waiting import Demands
-from tournaments.engines.remote.worker.game_process import ENDED, GAME
+from tournaments.engines.remote.worker.game_process import DIED, ENDED, GAME
 from tournaments.engines.remote.worker.worker_play import Assignment
 from tournaments.engines.remote.worker.worker_plugin import needed
 from tournaments.results.game_summary import PackedGame
@@ -106,7 +106,7 @@ def read_reply(key: str, reply: bytes) -> PackedGame:
     Raises EngineError if the reply is no game, WorkerLostError if the game is not the cause.
     """
     if reply[:1] != GAME:
-        kind = WorkerLostError if reply[:1] == ENDED else EngineError
+        kind = WorkerLostError if reply[:1] in (ENDED, DIED) else EngineError
         raise kind(f"game {key}: {reply[1:].decode('utf-8', 'replace')}")
     try:
         # It is from a worker, which our credentials let in: one that was malicious would not need a pickle.

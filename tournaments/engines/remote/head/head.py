@@ -22,7 +22,7 @@ from tournaments.engines.remote.head.pair_hosts import HostWorkers, PairHosts
 from tournaments.engines.remote.host import HostFacts, missing_programs
 from tournaments.engines.remote.scheduler_process import LOST, BotsAndWorkers
 from tournaments.engines.remote.waiting import DEMANDS, Demands
-from tournaments.engines.remote.worker.game_process import FAILURE
+from tournaments.engines.remote.worker.game_process import DIED, FAILURE
 from tournaments.engines.remote.worker.worker_plugin import NAME, play_on_worker
 
 POLL_S = 0.2
@@ -389,7 +389,7 @@ class Head:
                 game.outcome, WorkerLostError(f"the worker {game.worker} was lost, which played {game.key}")
             )
             return
-        could_not = message.get("reply", b"")[:1] == FAILURE
+        could_not = message.get("reply", b"")[:1] in (FAILURE, DIED)
         if "begins" in message:
             address, host, slots = message["begins"]
             if could_not:

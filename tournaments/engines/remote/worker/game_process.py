@@ -6,9 +6,10 @@ than a quick game.
 
 ``DESCRIPTOR`` is the file descriptor of a ``multiprocessing.connection``.  The worker sends a pickled
 ``Order``.  The reply is ``GAME`` and a pickled ``PackedGame``, or ``FAILURE`` or ``ENDED`` and a sentence.
-``ENDED`` means that the host is shutting down, or that the game was cancelled.  During a game the worker
-sends nothing but ``GIVE_UP``.  This message, or the end of the connection when the worker is killed, ends the
-game and its bots at once.  A ``GIVE_UP`` that arrives too late is ignored.
+``ENDED`` means that the host is shutting down, or that the game was cancelled.  The worker itself replies
+``DIED`` when this process has died.  During a game the worker sends nothing but ``GIVE_UP``.  This message,
+or the end of the connection when the worker is killed, ends the game and its bots at once.  A ``GIVE_UP``
+that arrives too late is ignored.
 
 A batch system that ends a job sends a signal to each of its processes, and the bot may receive it first.  So
 after a game that was decided by the end of a bot's process, this process waits up to ``SETTLE_S`` whether its
@@ -29,7 +30,7 @@ from referee.judge.results import GONE, GameRecord, Player, Reason
 from referee.playing import Job, on_own_cores, play_alone
 from tournaments.results.game_summary import PackedGame
 
-GIVE_UP, GAME, FAILURE, ENDED = b"G", b"P", b"F", b"E"
+GIVE_UP, GAME, FAILURE, ENDED, DIED = b"G", b"P", b"F", b"E", b"D"
 SETTLE_S = 2.0
 """Seconds of waiting after the end of a bot's process.
 

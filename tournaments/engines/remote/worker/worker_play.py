@@ -32,7 +32,7 @@ from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.packed_bot import PackedBot
 from tournaments.engines.remote.worker import game_process
 from tournaments.engines.remote.worker.bot_cache import BotCache
-from tournaments.engines.remote.worker.game_process import ENDED, GIVE_UP, Order, failure
+from tournaments.engines.remote.worker.game_process import DIED, GIVE_UP, Order, failure
 
 Value = TypeVar("Value")
 
@@ -226,7 +226,7 @@ class WorkerGames:
             finally:
                 if cores is not self._all_cores:
                     self._places.append(cores)
-        return reply or failure("the game's process died", ENDED)
+        return reply or failure("the game's process died", DIED)
 
     async def close(self) -> None:
         """End the idle processes."""
