@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import functools
 import os
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -14,9 +16,11 @@ import pytest
 import uvloop
 
 from referee.judge.results import Player
-from referee.sandbox.bubblewrap import Tier
+from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.host_resources import usable_cores
 from tests.engines.games import assassin, job, unhurried
 from tests.process.test_faults import honest
+from tests.support.confinement import needs_sandbox
 from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.head.dask_engine import read_reply
@@ -31,6 +35,17 @@ from tournaments.engines.remote.worker.worker_plugin import NAME, GamePlugin
 KEY = (f"{NAME}-cup", "g1", "1")
 ADDRESS, HOST, SLOTS = "tls://10.0.0.1:1", "node17", 2
 HERE = [ADDRESS, HOST, SLOTS]
+BINDING = """
+import os, sys
+try:
+    os.sched_setaffinity(0, range(1024))
+except OSError as error:
+    print(error.strerror, file=sys.stderr, flush=True)
+for line in sys.stdin:
+    print("no move", flush=True)
+"""
+BINDER = Player("binder", ("/usr/bin/python3", "-S", "-E", "-c", BINDING), "/")
+"""A bot that chooses its cores, as libraries for numbers do, and loses by its first line."""
 
 
 class Worker:
@@ -58,13 +73,19 @@ class Place:
         self.plugin.setup(cast("Any", self.worker))
 
     def begin(
-        self, first: Player | None = None, *, slow: bool = False, followed: bool = False
+        self,
+        first: Player | None = None,
+        second: Player | None = None,
+        sandbox: Sandbox | None = None,
+        *,
+        slow: bool = False,
+        **options: bool,
     ) -> "asyncio.Task[None]":
         """Announce a task and run it in the loop, as Dask does."""
         self.plugin.transition(KEY, "ready", "executing")
-        asked = job(first or (unhurried() if slow else honest()), honest(), key="g1")
-        first, second = (pack(player)[0] for player in asked.players)
-        assignment = Assignment(asked, (first, second), followed=followed)
+        asked = job(first or (unhurried() if slow else honest()), second or honest(), key="g1")
+        one, other = (pack(player)[0] for player in asked.players)
+        assignment = Assignment(replace(asked, sandbox=sandbox or Sandbox()), (one, other), **options)
         return asyncio.create_task(self.plugin.play(KEY, assignment, "topic"))
 
     def kinds(self) -> list[list[str]]:
@@ -160,6 +181,22 @@ async def test_a_game_whose_process_died_is_to_be_played_on_another_host(
     await place.begin(assassin(tmp_path))
     place.plugin.transition(KEY, "executing", "memory")
     assert place.worker.said[-1][1]["reply"] == DIED + b"the game's process died"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cores are bound on Linux alone")
+@pytest.mark.parametrize("own_core", [False, True])
+@in_its_loop
+async def test_a_bot_is_bound_to_the_only_core_of_its_host_on_request_alone(
+    place: Place, monkeypatch: pytest.MonkeyPatch, own_core: bool
+) -> None:
+    monkeypatch.setattr(worker_play, "usable_cores", lambda: usable_cores()[:1])
+    place.plugin.slots = 1
+    place.plugin.setup(cast("Any", place.worker))
+    await place.begin(BINDER, BINDER, needs_sandbox(), own_core=own_core)
+    place.plugin.transition(KEY, "executing", "memory")
+    record = read_reply("g1", place.worker.said[-1][1]["reply"]).record
+    assert len(record.cores) == 1
+    assert record.stderr[0] == ("Operation not permitted\n" if own_core else "")
 
 
 @in_its_loop

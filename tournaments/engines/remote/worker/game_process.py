@@ -49,6 +49,8 @@ class Order:
     """The players on the head, as they are recorded."""
     cores: tuple[int, ...] = ()
     """Cores that the game may run on; empty if the system chooses."""
+    own_core: bool = False
+    """True if ``cores`` is the game's own core, which a confined bot cannot leave."""
     feed: str | None = None
     """Address of the feed; see ``play_game``."""
     speed: float | None = None
@@ -67,7 +69,7 @@ def failure(error: object, kind: bytes = FAILURE) -> bytes:
 def _play(order: Order, cancel_fd: int) -> bytes:
     job = order.job
     if order.cores and hasattr(os, "sched_setaffinity"):
-        if len(order.cores) == 1:
+        if order.own_core:
             job = on_own_cores(job, order.cores)
         else:
             os.sched_setaffinity(0, order.cores)

@@ -195,7 +195,8 @@ class WorkerGames:
         is over by then.  ``on_snapshot`` is called with snapshots.
         """
         job = await self._job_here(assignment, fetch)
-        cores = self._places.pop() if assignment.own_core and self._places else self._all_cores
+        own_core = assignment.own_core and bool(self._places)
+        cores = self._places.pop() if own_core else self._all_cores
         process: GameProcess | None = None
         idle = sweeps = True
         reply = None
@@ -204,7 +205,7 @@ class WorkerGames:
             path = self._scratch / FEED_PATTERN.replace("*", f"{os.getpid()}-{next(self._numbers)}")
             with listening(path) if assignment.followed else contextlib.nullcontext() as feed:
                 address, descriptor = (None, None) if feed is None else (str(path), feed.fileno())
-                order = Order(job, assignment.job.players, cores, address, self._speed).packed()
+                order = Order(job, assignment.job.players, cores, own_core, address, self._speed).packed()
                 if not game.wanted:
                     raise ClusterError("the game was cancelled by the tournament runner")
                 game.process, idle = process, False
@@ -224,7 +225,7 @@ class WorkerGames:
                     if sweeps:
                         await self._in_a_thread(self._sweep)
             finally:
-                if cores is not self._all_cores:
+                if own_core:
                     self._places.append(cores)
         return reply or failure("the game's process died", DIED)
 
