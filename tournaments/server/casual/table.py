@@ -110,14 +110,22 @@ class TableChanges:
     async def save(self, table: Table, game: CasualGame) -> None:
         """Store a game.  Raises CourseError, StoreError; the table is then read again if possible."""
         with trio.CancelScope(shield=True):  # a connection that is lost leaves memory and disk alike
-            try:
-                await trio.to_thread.run_sync(self._context.course.casual_games.save, table.game, game)
-            except (CourseError, StoreError):
-                # The game can be stored all the same, if the database was lost just after the commit.
-                with suppress(StoreError):
-                    await self.reload(table)  # noqa: ASYNC120 - it is shielded
-                raise
-            table.game = game
+            failure = await self._saved(table.game, game)
+            if failure is None:
+                table.game = game
+                return
+            # The game can be stored all the same, if the database was lost just after the commit.
+            with suppress(StoreError):
+                await self.reload(table)
+            raise failure
+
+    async def _saved(self, before: CasualGame, game: CasualGame) -> CourseError | StoreError | None:
+        """Store a game; return the error, None if there is none."""
+        try:
+            await trio.to_thread.run_sync(self._context.course.casual_games.save, before, game)
+        except (CourseError, StoreError) as error:
+            return error
+        return None
 
     async def reload(self, table: Table) -> None:
         """Bring a table up to date with the database.  Raises StoreError."""
