@@ -73,6 +73,12 @@ def test_they_end(tmp_path: Path) -> None:
         Credentials(made.directory, made.valid_until + timedelta(seconds=1))
 
 
+def test_a_host_whose_clock_is_behind_is_named_as_the_cause(tmp_path: Path) -> None:
+    made = Credentials.made(tmp_path / "credentials")
+    with pytest.raises(ClusterError, match=r"credentials: this host's clock is behind: .* set the clock"):
+        Credentials(made.directory, datetime.now(UTC) - timedelta(hours=1))
+
+
 async def let_in(made: Credentials, other: Credentials) -> None:
     options = {"host": "127.0.0.1", "port": 0, "protocol": "tls", "dashboard_address": "127.0.0.1:0"}
     async with asyncio.timeout(LIMIT_S), Scheduler(security=made.security(), **options) as scheduler:

@@ -49,8 +49,15 @@ class Credentials:
             raise ClusterError(
                 f"{directory}: this is no cluster's certificate and key ({why}); {COPY}"
             ) from error
+        moment = moment or datetime.datetime.now(datetime.UTC)
+        made_at = certificate.not_valid_before_utc
+        if made_at > moment:
+            raise ClusterError(
+                f"{directory}: this host's clock is behind: it is {moment:%Y-%m-%d %H:%M} UTC here, and "
+                f"these credentials were made at {made_at:%Y-%m-%d %H:%M} UTC; set the clock"
+            )
         self.valid_until = certificate.not_valid_after_utc
-        if self.valid_until < (moment or datetime.datetime.now(datetime.UTC)):
+        if self.valid_until < moment:
             raise ClusterError(
                 f"{directory}: these credentials were valid until {self.valid_until:%Y-%m-%d}: remove them "
                 "on the host of the tournament, which makes new ones"
