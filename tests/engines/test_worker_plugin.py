@@ -241,6 +241,23 @@ async def test_a_worker_ends_while_it_prepares_a_game(place: Place, monkeypatch:
         read_reply("g1", place.worker.said[-1][1]["reply"])
 
 
+@in_its_loop
+async def test_a_game_that_a_host_cannot_play_for_an_unforeseen_reason_may_be_played_elsewhere(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task without a reply would end as if no host was the cause, and the next game would come here."""
+
+    def no_thread(*_: object) -> NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(BotCache, "prepare", no_thread)
+    await place.begin()
+    place.plugin.transition(KEY, "executing", "memory")
+    (_, message) = place.worker.said[0]
+    assert message["begins"] == HERE
+    assert message["reply"] == FAILURE + b'RuntimeError("can\'t start new thread")'
+
+
 def children() -> set[str]:
     """Of this process: their ids."""
     found: set[str] = set()

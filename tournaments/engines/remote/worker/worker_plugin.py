@@ -146,6 +146,8 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
             reply = failure("this worker was ended", ENDED)
         except ClusterError as error:
             reply = failure(error)
+        except Exception as error:  # without a reply, the head would send more games to this host
+            reply = failure(repr(error))
         finally:
             self._games.pop(key, None)
         self._replies[key] = (topic, {"game": name, "begins": here, "reply": reply})
