@@ -268,6 +268,29 @@ def test_a_bot_that_a_killed_worker_left_incomplete_is_made_again(tmp_path: Path
     assert not (incomplete / "stray").exists()
 
 
+def test_a_bot_is_on_the_disk_before_it_counts_as_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut, a complete bot with empty files would lose each of its games."""
+    packed, _ = pack(resolve_bot(str(write_bot(tmp_path / "bot")), tmp_path))
+    synced: set[int] = set()
+    real_sync, real_touch = os.fsync, Path.touch
+
+    def sync(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        real_sync(descriptor)
+
+    def touch(self: Path) -> None:
+        files = self.with_name(bot_cache.FILES)
+        assert {path.stat().st_ino for path in [files, *files.rglob("*")]} <= synced
+        real_touch(self)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "touch", touch)
+    prepared(tmp_path / "shelf", packed)
+    assert synced
+
+
 def test_bots_that_no_game_used_for_a_week_are_removed(tmp_path: Path) -> None:
     shelf, bots = tmp_path / "shelf", {}
     for name, age_s in (("old", KEPT_S + 60), ("used", KEPT_S - 60), ("again", KEPT_S + 60), ("half", None)):

@@ -27,7 +27,7 @@ from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import load_manifest
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.packed_bot import PackedBot, pack, player_here, unpack
-from tournaments.files.durable import FileLock, os_errors_as
+from tournaments.files.durable import FileLock, os_errors_as, sync_tree
 
 FILES, READY = "files", "ready"
 KEPT_S = 7 * 24 * 3600.0
@@ -96,6 +96,7 @@ class BotCache:
             make_sources_newest(place / FILES)
             for _, name in packed.folders:
                 self._build(place / FILES / name, sandbox)
+            sync_tree(place / FILES)
             (place / READY).touch()
 
     def _build(self, folder: Path, sandbox: Sandbox) -> None:
