@@ -88,6 +88,16 @@ def test_a_folder_arrives_as_it_was_under_another_path(tmp_path: Path) -> None:
     assert replace(here, command=player.command, cwd=player.cwd, reads=player.reads) == player
 
 
+def test_empty_directories_arrive_too(tmp_path: Path) -> None:
+    """A bot may write to them: ``open("logs/x", "w")`` must not fail on another host only."""
+    folder = write_bot(tmp_path / "bot")
+    (folder / "logs" / "old").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    _, here = sent(resolve_bot(str(folder), tmp_path), tmp_path / "there")
+    assert (Path(here.cwd) / "logs" / "old").is_dir()
+    assert not (Path(here.cwd) / ".git").exists()
+
+
 def test_the_digest_depends_on_files_and_permissions_alone(tmp_path: Path) -> None:
     digests = set()
     for place in ("one", "two"):
@@ -248,6 +258,15 @@ def test_build_products_are_not_sent_but_built_once_on_each_host(tmp_path: Path)
         assert (Path(here.cwd) / "made.py").read_text() == "print()"
     assert requested == [packed.digest]
     assert (tmp_path / "count").read_text() == "1\n"
+
+
+def test_the_directory_of_a_product_is_there_when_it_is_built(tmp_path: Path) -> None:
+    manifest = 'command = ["bin/bot"]\nbuild = ["cp", "bot.sh", "bin/bot"]\nmade = ["bin/bot"]\n'
+    folder = write_bot(tmp_path / "bot", {"bot.toml": manifest})
+    program(folder / "bot.sh")
+    program(folder / "bin" / "bot", "of another machine")
+    packed, _ = pack(resolve_bot(str(folder), tmp_path))
+    assert Path(prepared(tmp_path / "shelf", packed).command[0]).read_text() == SHELL
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make")

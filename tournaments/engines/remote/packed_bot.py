@@ -6,14 +6,14 @@ left out, too, and are built again on the other host.  The digest covers permiss
 """
 
 import hashlib
+import io
 import os
 import re
 import sys
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import msgpack
 
 import protocol
 import referee
@@ -27,6 +27,7 @@ from referee.sandbox.runtime_paths import (
     needed_paths,
 )
 from sample_bots.strong import kernels
+from tournaments.bots.build import SOURCES_NS
 from tournaments.bots.build_products import CLASS
 from tournaments.bots.errors import ManifestError
 from tournaments.bots.manifest import Manifest, load_manifest
@@ -36,6 +37,7 @@ from tournaments.engines.remote.extra import ClusterError
 LEFT_OUT = frozenset({".git", "__pycache__"})
 """Folders that no bot needs in order to run."""
 MOST_FILES = 10_000
+"""Maximum number of files and directories of a bot."""
 MOST_BYTES = 256 << 20
 """Maximum size in bytes of all files of a bot together; four times the maximum of an upload."""
 HOME = Path("home")
@@ -43,8 +45,6 @@ HOME = Path("home")
 BESIDE = Path("beside")
 """Directory of all other files in the archive."""
 
-PLAIN, PROGRAM, LINK = "-", "x", "l"
-"""Kinds of entries of an archive."""
 PYTHON, KERNELS = "python", "kernels"
 PACKAGES = {
     package.__name__: str(Path(package.__path__[0]).resolve()) for package in (protocol, referee, sample_bots)
@@ -107,15 +107,10 @@ def unpack(archive: bytes, digest: str, folder: Path) -> None:
     """Write the files of an archive below a folder.  Raises ClusterError if they are damaged."""
     if hashlib.sha256(archive).hexdigest() != digest:
         raise ClusterError(f"the files of a bot were damaged on the way: they do not match {digest}")
-    for name, kind, content in msgpack.unpackb(archive, unicode_errors="surrogateescape"):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if kind == LINK:
-            path.symlink_to(os.fsdecode(content))
-        else:
-            path.write_bytes(content)
-            # Whatever the umask is: a confined bot runs as another user.
-            path.chmod(0o755 if kind == PROGRAM else 0o644)
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        # Python has it from 3.11.4 on.  It is a second check: the head has checked the links.
+        files.extraction_filter = getattr(tarfile, "data_filter", None)
+        files.extractall(folder)
 
 
 def player_here(packed: PackedBot, folder: Path, prepare_kernels: Callable[[], Path]) -> Player:
@@ -223,53 +218,66 @@ def _needs(player: Player) -> Iterator[Need]:
 
 
 def _archive(player: Player, folders: Mapping[str, str]) -> bytes:
-    """Return the archive of the files, in a fixed order.  Raises ClusterError."""
-    files: dict[str, tuple[str, str, bytes]] = {}
+    """Return a tar archive of the files and directories, in a fixed order.  Raises ClusterError."""
+    entries: dict[str, tuple[tarfile.TarInfo, bytes]] = {}
     total = 0
     for read in player.reads:
         for path, inner in _walk(Path(read)) if read in folders else ():
             name = os.path.normpath(Path(folders[read], inner))
             try:
-                files[name] = (name, *_content(path, Path(read)))
+                entries[name] = _entry(name, path, Path(read))
             except OSError as error:
                 raise ClusterError(f"{player.name}: {path} cannot be read: {error.strerror}") from error
-            total += len(files[name][2])
-            if len(files) > MOST_FILES or total > MOST_BYTES:
+            total += entries[name][0].size
+            if len(entries) > MOST_FILES or total > MOST_BYTES:
                 raise ClusterError(
                     f"{player.name} cannot be sent to other hosts: {read} holds more than {MOST_FILES} files "
                     f"or {MOST_BYTES >> 20} MB; keep there only what the bot needs"
                 )
-    packed: bytes = msgpack.packb([files[name] for name in sorted(files)], unicode_errors="surrogateescape")
-    return packed
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for _, (entry, content) in sorted(entries.items()):
+            archive.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
 
 
-def _content(path: Path, top: Path) -> tuple[str, bytes]:
-    """Return the kind and content of a file or link.  Raises ClusterError, OSError."""
-    if path == top or not path.is_symlink():  # a path that a player names is always part of the bot
-        return (PROGRAM if os.access(path, os.X_OK) else PLAIN), path.read_bytes()
-    target = path.resolve()
-    # A link out of the bot might lead to a private file that the bot's author may not read.
-    if not target.is_relative_to(top.resolve()):
-        raise ClusterError(f"{path} is a link that leads out of {top}: put the file itself there")
-    return LINK, os.fsencode(os.path.relpath(target, path.parent.resolve()))
+def _entry(name: str, path: Path, top: Path) -> tuple[tarfile.TarInfo, bytes]:
+    """Return an entry of the archive, and its content.  Raises ClusterError, OSError."""
+    entry, content = tarfile.TarInfo(name), b""
+    entry.mtime = SOURCES_NS // 10**9  # a directory must not be older than its files
+    if path != top and path.is_symlink():  # a path that a player names is always part of the bot
+        target = path.resolve()
+        # A link out of the bot might lead to a private file that the bot's author may not read.
+        if not target.is_relative_to(top.resolve()):
+            raise ClusterError(f"{path} is a link that leads out of {top}: put the file itself there")
+        entry.type, entry.linkname = tarfile.SYMTYPE, os.path.relpath(target, path.parent.resolve())
+    elif path.is_dir():
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+    else:
+        content = path.read_bytes()
+        entry.size, entry.mode = len(content), 0o755 if os.access(path, os.X_OK) else 0o644
+    return entry, content
 
 
 def _walk(top: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files of a bot at this path with their paths below it, without products of its build."""
-    if os.path.isfile(top):  # noqa: PTH113
+    """Yield a bot's files and directories at this path with their paths below it, without its products."""
+    if _is_there(top):
         yield top, "."
     manifest = _manifest_in(top)
     made = manifest.products if manifest is not None and manifest.build is not None else []
     for folder, folders, names in os.walk(top):
         links = [name for name in folders if Path(folder, name).is_symlink()]
-        folders[:] = sorted(set(folders) - LEFT_OUT - set(links))
-        for name in sorted([*names, *links]):
+        folders[:] = set(folders) - LEFT_OUT - set(links)
+        for name in [*names, *folders, *links]:
             path = Path(folder, name)
             inner = path.relative_to(top)
-            # Skips broken links and pipes, which editors leave behind.
-            is_there = os.path.isfile(path) or os.path.isdir(path)  # noqa: PTH112, PTH113 - see player_here
-            if is_there and not _is_made(inner, made):
+            if _is_there(path) and not _is_made(inner, made):
                 yield path, str(inner)
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a path is a file or directory: no broken link or pipe, which editors leave behind."""
+    return os.path.isfile(path) or os.path.isdir(path)  # noqa: PTH112, PTH113 - see player_here
 
 
 def _is_made(inner: Path, made: list[str]) -> bool:
