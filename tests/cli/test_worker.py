@@ -144,7 +144,7 @@ async def test_a_worse_host_than_the_tournament_demands_does_not_join(
             (
                 Demands(programs=("sh", "/opt/befunge", "befunge")),
                 (),
-                f"Error: {os.uname().nodename} lacks befunge, and bots of this tournament need that",
+                f"Error: {os.uname().nodename} lacks befunge, and all bots of this tournament need that",
             ),
         ):
             assert why in await trio.to_thread.run_sync(refusal, demands, *options)

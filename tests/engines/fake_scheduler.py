@@ -9,6 +9,7 @@ from referee.sandbox.bubblewrap import Tier
 from tournaments.engines.remote.head.head import Head, RequestedGame
 from tournaments.engines.remote.host import HostFacts, Versions
 from tournaments.engines.remote.waiting import Demands
+from tournaments.engines.remote.worker.game_process import FAILURE
 
 FIRST, OTHER = "tls://10.0.0.1:1", "tls://10.0.0.2:1"
 
@@ -56,8 +57,6 @@ class Scheduler:
         self.when_asked: Callable[[], object] = lambda: None
         self.retired: list[str] = []
         self.facts: dict[str, Any] = {}
-        self.programs: dict[str, set[str]] = {}
-        """Address of a worker -> the programs that are there; none if it does not answer."""
         self._changes = 0
         self._listeners: dict[str, Callable[[tuple[float, Any]], None]] = {}
 
@@ -94,10 +93,6 @@ class Scheduler:
         self._changes += 1
         return {"changes": self._changes, "workers": [[at, 1, facts] for at, facts in self.facts.items()]}
 
-    async def run(self, function: object, programs: list[str], workers: list[str], **how: Any) -> Any:
-        there = {address: self.programs[address] for address in workers if address in self.programs}
-        return {address: [name for name in programs if name not in has] for address, has in there.items()}
-
     async def retire_workers(self, addresses: list[str]) -> None:
         self.retired += addresses
 
@@ -121,16 +116,24 @@ class Cluster:
         await self.head.begin()
         await self.head.poll_workers()
 
-    def game(self, key: str, pair: str, takes: dict[str, float] | None = None) -> RequestedGame:
-        return RequestedGame(key, pair, b"", takes or {}, self.begun.append, None)
+    def game(
+        self, key: str, pair: str, takes: dict[str, float] | None = None, programs: tuple[str, ...] = ()
+    ) -> RequestedGame:
+        return RequestedGame(key, pair, b"", takes or {}, frozenset(programs), self.begun.append, None)
 
-    async def ask(self, key: str, pair: str = "pair") -> "asyncio.Task[bytes]":
-        task = asyncio.create_task(self.head.play(self.game(key, pair)))
+    async def ask(self, key: str, pair: str = "pair", *programs: str) -> "asyncio.Task[bytes]":
+        task = asyncio.create_task(self.head.play(self.game(key, pair, programs=programs)))
         await settled()
         return task
 
     async def begins(self, task: Task, address: str, host: str) -> None:
         self.scheduler.send_event(self.head.topic, {"game": [*task.name], "begins": [address, host, 1]})
+        await settled()
+
+    async def lacks(self, task: Task, address: str, host: str, program: str) -> None:
+        reply = FAILURE + f"{host} lacks {program}".encode()
+        message = {"game": [*task.name], "begins": [address, host, 1], "reply": reply, "missing": [program]}
+        self.scheduler.send_event(self.head.topic, message)
         await settled()
 
     async def reply(self, task: Task, content: bytes) -> None:

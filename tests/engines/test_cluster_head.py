@@ -231,29 +231,11 @@ async def test_a_task_that_ends_without_a_reply_is_an_error(
 
 
 @in_a_loop
-async def test_a_silent_worker_delays_no_other_and_an_unsuitable_one_is_not_queried() -> None:
+async def test_the_head_does_not_connect_to_workers() -> None:
+    """A firewall may keep it from their ports; the fake has no such calls."""
     cluster = Cluster(Demands(programs=("java",)))
-    frozen = asyncio.Event()
-    answer = cluster.scheduler.run
-
-    async def some_answer(function: object, programs: list[str], workers: list[str], **how: Any) -> Any:
-        assert workers != ["tls://10.0.0.3:1"]
-        if workers == [FIRST]:
-            await frozen.wait()
-        return await answer(function, programs, workers, **how)
-
-    cluster.scheduler.run = some_answer  # type: ignore[method-assign]
-    cluster.scheduler.programs = {FIRST: {"java"}, OTHER: {"java"}}
-    old = facts("old") | {"kalarena": "0.0.1"}
-    cluster.scheduler.facts["tls://10.0.0.3:1"] = old
-    await cluster.head.begin()
-    (sentence,) = await cluster.head.poll_workers()
-    assert sentence.startswith("old has kalarena 0.0.1")
-    assert cluster.head.hosts == ["other"]
-    frozen.set()
-    await settled()
-    await cluster.head.poll_workers()
-    assert cluster.head.hosts == ["first", "other"]
+    await cluster.open()
+    assert (cluster.head.hosts, cluster.head.slots) == (["first", "other"], 2)
 
 
 @in_a_loop
@@ -308,15 +290,40 @@ async def test_a_game_that_failed_on_the_only_host_is_tried_there_again() -> Non
 
 
 @in_a_loop
-async def test_workers_that_joined_before_the_head_are_queried_for_programs() -> None:
-    cluster = Cluster(Demands(programs=("java",)))
-    cluster.scheduler.programs = {FIRST: {"java", "sh"}}
-    await cluster.open()
-    assert cluster.head.hosts == ["first"]  # the other one did not answer
-    cluster.scheduler.programs[OTHER] = {"sh"}
-    (sentence,) = await cluster.head.poll_workers()
-    assert sentence.startswith("other lacks java, and bots of this tournament need that")
-    assert cluster.scheduler.retired == [OTHER]
+async def test_a_game_moves_from_a_host_without_its_programs_and_no_attempt_has_failed(
+    cluster: Cluster,
+) -> None:
+    first, second = await cluster.ask("first", "pair", "java"), await cluster.ask("second", "pair", "java")
+    tasks = cluster.scheduler.tasks
+    await cluster.lacks(tasks[0], FIRST, "first", "java")
+    assert not first.done()
+    assert tasks[0].released
+    for number, key in enumerate(("first", "second"), 1):
+        assert [(task.name[1], task.workers) for task in tasks[number:]] == [(key, [OTHER])]
+        await cluster.begins(tasks[number], OTHER, "other")
+        await cluster.reply(tasks[number], b"G")
+    assert (first.result(), second.result()) == (b"G", b"G")
+    assert cluster.begun == ["other", "other"]
+    another, free = await cluster.ask("another", "", "java", "sh"), await cluster.ask("free", "", "sh")
+    assert [task.workers for task in tasks[-2:]] == [[OTHER], None]  # each host is tried once for a program
+    assert await cluster.head.poll_workers() == ["first lacks java"]
+    assert await cluster.head.poll_workers() == []
+    for game in (another, free):
+        game.cancel()
+
+
+@in_a_loop
+async def test_a_game_whose_programs_no_host_has_fails_with_the_reason(cluster: Cluster) -> None:
+    game = await cluster.ask("game", "pair", "java")
+    await cluster.lacks(cluster.scheduler.tasks[0], FIRST, "first", "java")
+    await cluster.lacks(cluster.scheduler.tasks[1], OTHER, "other", "java")
+    assert game.result() == FAILURE + b"other lacks java"
+    cluster.scheduler.send_event(LOST, OTHER)  # it is installed there, and its worker is started again
+    cluster.scheduler.facts["tls://10.0.0.3:1"] = cluster.scheduler.facts.pop(OTHER)
+    await cluster.head.poll_workers()
+    again = await cluster.ask("game", "pair", "java")
+    assert cluster.scheduler.tasks[-1].workers == ["tls://10.0.0.3:1"]
+    again.cancel()
 
 
 @in_a_loop

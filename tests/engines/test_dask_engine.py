@@ -20,7 +20,7 @@ import trio.testing
 
 from referee.games.plugins import GAMES_VARIABLE
 from referee.judge.replay_check import check_replay
-from referee.judge.results import GameRecord, Reason
+from referee.judge.results import GameRecord, Player, Reason
 from tests.engines.cluster_node import SPEED
 from tests.engines.clusters import Cluster, open_cluster
 from tests.engines.engine_contract import (
@@ -40,11 +40,8 @@ from tests.support.confinement import living_with
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine, EngineError, WorkerLostError
-from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.head import dask_engine
-from tournaments.engines.remote.head.dask_engine import DaskEngine
-from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import FAILURE, GAME
 
 __all__ = ["sleeper"]
@@ -199,60 +196,55 @@ async def test_a_worker_that_leaves_reports_the_end_of_its_game(cluster: Cluster
     assert (begun, sleeper.count()) == (["once"], 0)
 
 
+def built_by(compiler: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Player:
+    """A bot that is built by a compiler, which only those find who have its folder on PATH."""
+    for made in (compiler.parent, folder):
+        made.mkdir()
+    compiler.write_text("#!/bin/sh\ncp source.c program.py\n")
+    compiler.chmod(0o755)
+    (folder / "source.c").write_text(Path(honest().command[-1]).read_text())
+    (folder / "bot.toml").write_text(
+        f'command = "python3 -S -E program.py"\nbuild = "{compiler.name}"\nmade = ["program.py"]\n'
+    )
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", str(compiler.parent), prepend=os.pathsep)
+        return resolve_bot(str(folder), folder, "anna", "kalah(4,3)")
+
+
 @pytest.mark.cluster
-async def test_an_engine_that_shares_a_scheduler_skips_unsuitable_hosts_that_others_use(
-    cluster: Cluster, tmp_path: Path
+@pytest.mark.parametrize("shares", [False, True])
+async def test_a_host_without_a_program_plays_the_other_bots(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: bool
 ) -> None:
-    program = tmp_path / "rexx"
-    program.touch(0o755)
-    demands = Demands(programs=(program.name,))
+    """The program is no attempt's failure, and the message about it appears once."""
+    bot = built_by(tmp_path / "bin" / "rexx", tmp_path / "bot", monkeypatch)
+    await trio.to_thread.run_sync(cluster.leave, 1)
+    cluster.add_worker(1, path=tmp_path / "bin")
     refused: list[str] = []
-
-    async def speeds(engine: DaskEngine) -> set[float | None]:
-        found: set[float | None] = set()
-
-        async def play(key: str) -> None:
-            found.add((await engine.play(job(key=key))).record.host_speed)
-
-        async with trio.open_nursery() as nursery:
-            for number in range(4):
-                nursery.start_soon(play, f"{id(engine)}-{number}")
-        return found
-
-    cluster.remove(1)
-    cluster.add_worker(1, path=tmp_path)
+    speeds: dict[Player, set[float | None]] = {bot: set(), unhurried(): set()}
     with trio.fail_after(LIMIT_S):
-        async with (
-            cluster.engine("any") as others,
-            dask_engine.open_dask_engine(
-                *(cluster.address, "some"),
-                security=Credentials(cluster.folder / "credentials").security(),
-                demands=demands,
-                refused=refused.append,
-                shares=True,
-            ) as engine,
-        ):
-            assert engine.slots == 1
-            assert await speeds(engine) == {SPEED + 1}
-            assert await speeds(others) == SPEEDS
-            assert others.slots == 2
-    (sentence,) = refused
-    assert sentence.startswith("host-0 lacks rexx, and bots of this tournament need that")
+        async with cluster.engine(f"rexx-{shares}", shares=shares, refused=refused.append) as engine:
+
+            async def play(player: Player, key: str) -> None:
+                speeds[player].add((await engine.play(job(player, key=key))).record.host_speed)
+
+            async with trio.open_nursery() as nursery:
+                for number, player in enumerate([*speeds] * 4):
+                    nursery.start_soon(play, player, str(number))
+            await becomes(lambda: bool(refused), LIMIT_S)
+    assert [*speeds.values()] == [{SPEED + 1}, SPEEDS]
+    assert refused == ["host-0 lacks rexx, and anna needs that: install it there"]
 
 
 @pytest.mark.cluster
-async def test_an_engine_that_shares_a_scheduler_waits_for_a_suitable_host(cluster: Cluster) -> None:
+async def test_a_game_that_no_host_can_play_is_an_error(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = built_by(tmp_path / "bin" / "nobody-has-this", tmp_path / "bot", monkeypatch)
     with trio.fail_after(LIMIT_S):
-        async with (
-            cluster.engine(demands=Demands(programs=("nobody-has-this",)), shares=True, wait=False) as engine,
-            trio.open_nursery() as nursery,
-        ):
-            nursery.start_soon(engine.play, job())
-            await becomes(lambda: len(engine.refusals) == 2, LIMIT_S)
-            assert engine.slots == 0
-            await trio.testing.wait_all_tasks_blocked(0.1)
-            assert len(nursery.child_tasks) == 1
-            nursery.cancel_scope.cancel()
+        async with cluster.engine() as engine:
+            with pytest.raises(EngineError, match=r"game r001-1v2: host-\d lacks nobody-has-this, and anna"):
+                await engine.play(job(bot))
 
 
 @pytest.mark.cluster

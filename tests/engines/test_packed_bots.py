@@ -29,7 +29,7 @@ from tournaments.engines.remote.packed_bot import (
     unpack,
 )
 from tournaments.engines.remote.worker import bot_cache
-from tournaments.engines.remote.worker.bot_cache import KEPT_S, BotCache
+from tournaments.engines.remote.worker.bot_cache import KEPT_S, BotCache, ProgramsMissingError
 
 SHELL = "#!/bin/sh\necho here\n"
 
@@ -182,7 +182,7 @@ def test_a_bots_own_program_is_sent_and_is_no_installed_one_of_its_name(text: st
     program(tmp_path / "cup" / "bots" / "test")
     player = resolve_bot(text, tmp_path / "cup")
     packed, archive = pack(player)
-    assert needed_programs([player]) == ("/bin/sh",)
+    assert needed_programs(player) == ("/bin/sh",)
     (tmp_path / "cup").rename(tmp_path / "gone")
     unpack(archive, packed.digest, tmp_path / "there")
     here = player_here(packed, tmp_path / "there", no_kernels)
@@ -349,6 +349,27 @@ def test_nothing_is_sent_if_the_same_files_are_at_the_same_path(tmp_path: Path) 
     (folder / "bot.py").write_text("another one's")
     here = prepared(tmp_path / "two", packed, lambda _: archive)
     assert (Path(here.cwd) / "bot.py").read_text() == "print()"
+
+
+@pytest.mark.parametrize("build", ["", 'build = "nobody-has-this"\nmade = ["made"]\n'])
+def test_a_program_that_is_missing_on_this_host_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: str
+) -> None:
+    """Whether it starts the bot or builds it: the game is played on a host that has it."""
+    (tmp_path / "bin").mkdir()
+    name = "nobody-has-this"
+    installed = program(tmp_path / "bin" / name, "#!/bin/sh\ntouch made\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    command = "./bot.sh" if build else name
+    folder = write_bot(tmp_path / "bot", {"bot.toml": f'command = "{command}"\n{build}'})
+    program(folder / "bot.sh")
+    packed, archive = pack(resolve_bot(str(folder), tmp_path))
+    installed.unlink()
+    with pytest.raises(
+        ProgramsMissingError, match=f"^lacks {name}, and bot needs that: install it"
+    ) as raised:
+        prepared(tmp_path / "shelf", packed, lambda _: archive)
+    assert [Path(needed).name for needed in raised.value.programs] == [name]
 
 
 def test_a_failing_build_is_this_hosts_fault(tmp_path: Path) -> None:

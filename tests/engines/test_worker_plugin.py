@@ -27,7 +27,7 @@ from tournaments.engines.remote.head.dask_engine import read_reply
 from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.packed_bot import pack
 from tournaments.engines.remote.worker import worker_play
-from tournaments.engines.remote.worker.bot_cache import BotCache
+from tournaments.engines.remote.worker.bot_cache import BotCache, ProgramsMissingError
 from tournaments.engines.remote.worker.game_process import DIED, ENDED, FAILURE, Order
 from tournaments.engines.remote.worker.worker_play import Assignment
 from tournaments.engines.remote.worker.worker_plugin import NAME, GamePlugin
@@ -256,6 +256,19 @@ async def test_a_game_that_a_host_cannot_play_for_an_unforeseen_reason_may_be_pl
     (_, message) = place.worker.said[0]
     assert message["begins"] == HERE
     assert message["reply"] == FAILURE + b'RuntimeError("can\'t start new thread")'
+
+
+@in_its_loop
+async def test_missing_programs_are_reported(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(*_: object) -> NoReturn:
+        raise ProgramsMissingError("anna", ["/opt/jdk/bin/java"])
+
+    monkeypatch.setattr(BotCache, "prepare", lacking)
+    await place.begin()
+    place.plugin.transition(KEY, "executing", "memory")
+    (_, message) = place.worker.said[0]
+    assert message["missing"] == ["/opt/jdk/bin/java"]
+    assert message["reply"] == FAILURE + b"node17 lacks java, and anna needs that: install it there"
 
 
 def children() -> set[str]:

@@ -123,8 +123,8 @@ def test_a_host_without_the_bots_programs_is_refused() -> None:
     demands = Demands(programs=("/usr/lib/jvm/java-17/bin/java", "sh", "make"))
     lacking = replace(HOST, missing=("/usr/lib/jvm/java-17/bin/java", "make"))
     assert refusals(demands, [HOST, replace(lacking, name="lab-2")]) == {
-        "lab-2": "lab-2 lacks java, make, and bots of this tournament need that: install it there, or leave "
-        "this host out"
+        "lab-2": "lab-2 lacks java, make, and all bots of this tournament need that: install it there, or "
+        "leave this host out"
     }
     assert refusals(Demands(programs=("sh",)), [lacking]) == {}
 
@@ -164,14 +164,21 @@ def test_demanded_programs_are_those_that_start_and_build_bots(tmp_path: Path) -
     (built / "bot.toml").write_text('command = "java Bot"\nbuild = "sh make"\nmade = ["Bot.class"]\n')
     program(script, "bot.sh", "#!/usr/bin/env bash\n")
     (script / "bot.toml").write_text('command = "./bot.sh"\n')
-    players = [resolve_bot(str(built), tmp_path), resolve_bot(str(script), tmp_path)]
-    assert {Path(needed).name for needed in needed_programs(players)} == {"java", "sh", "bash"}
-    players = [resolve_bot("greedy", tmp_path), Player("none", ("/bin/cat",), "/")]
-    assert needed_programs(players) == ("/bin/cat",)
+    for folder, names in ((built, {"java", "sh"}), (script, {"bash"})):
+        assert {Path(needed).name for needed in needed_programs(resolve_bot(str(folder), tmp_path))} == names
+    assert needed_programs(resolve_bot("greedy", tmp_path)) == ()
+    assert needed_programs(Player("none", ("/bin/cat",), "/")) == ("/bin/cat",)
 
 
 def test_a_late_bot_that_has_withdrawn_demands_no_program(tmp_path: Path) -> None:
-    cat, gone = Player("cat", ("/bin/cat",), "/"), Player("gone", (), "")
-    tournament = Tournament.from_settings(["greedy", "random:1"], folder=tmp_path)
-    tournament = tournament.model_copy(update={"added": (cat, gone)})
+    gone = Player("gone", (), "")
+    for name in ("one", "two"):
+        program(tmp_path, name, "#!/bin/cat\n")
+    tournament = Tournament.from_settings(["./one", "./two"], folder=tmp_path)
+    tournament = tournament.model_copy(update={"added": (gone,)})
     assert demands_of(tournament, Sandbox(), None).programs == ("/bin/cat",)
+
+
+def test_a_host_without_a_program_that_only_some_bots_need_may_join(tmp_path: Path) -> None:
+    tournament = Tournament.from_settings(["/bin/cat", "greedy"], folder=tmp_path)
+    assert demands_of(tournament, Sandbox(), None).programs == ()

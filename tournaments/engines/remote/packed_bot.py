@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import tarfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,6 +74,8 @@ class PackedBot:
     installed: tuple[tuple[str, str], ...]
     """Path on the host of origin -> part that each host has itself: PYTHON, KERNELS, one of PACKAGES."""
     needs: tuple[Need, ...]
+    programs: tuple[str, ...]
+    """Programs that a host must have, see ``needed_programs``."""
 
 
 def pack(player: Player) -> tuple[PackedBot, bytes]:
@@ -82,25 +84,24 @@ def pack(player: Player) -> tuple[PackedBot, bytes]:
     archive = _archive(player, folders) if folders else b""
     needs = tuple(_needs_beside(player, folders))
     digest = hashlib.sha256(archive).hexdigest() if archive else ""
-    return PackedBot(player, digest, tuple(folders.items()), tuple(installed.items()), needs), archive
+    programs = needed_programs(player)
+    packed = PackedBot(player, digest, tuple(folders.items()), tuple(installed.items()), needs, programs)
+    return packed, archive
 
 
-def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
-    """Return the programs that a host must have for these players.
+def needed_programs(player: Player) -> tuple[str, ...]:
+    """Return the programs that a host must have for this player.
 
     Programs that start a bot are given by their paths on this host, programs that build it by their names.
     Programs that a build starts itself are missing.  Raises ClusterError.
     """
-    found: dict[str, None] = {}
-    for player in players:
-        folders = dict(_folders(player))
-        for need in _needs_beside(player, folders):
-            if need.is_program or os.access(need.path, os.X_OK):
-                found[need.path] = None
-        for manifest in filter(None, (_manifest_in(Path(folder)) for folder in folders)):
-            if manifest.build is not None and os.sep not in manifest.build[0]:
-                found[manifest.build[0]] = None
-    return tuple(found)
+    folders = dict(_folders(player))
+    needs = _needs_beside(player, folders)
+    found = [need.path for need in needs if need.is_program or os.access(need.path, os.X_OK)]
+    manifests = filter(None, (_manifest_in(Path(folder)) for folder in folders))
+    builds = [manifest.build for manifest in manifests if manifest.build is not None]
+    found += [program for program, *_ in builds if os.sep not in program]
+    return tuple(dict.fromkeys(found))
 
 
 def unpack(archive: bytes, digest: str, folder: Path) -> None:

@@ -56,7 +56,9 @@ async def open_scheduler_here(
 def demands_of(tournament: Tournament, sandbox: Sandbox, same_speed: float | None) -> Demands:
     """Return the demands on workers.  Blocks: reads the bots' files.  Raises ClusterError."""
     playing = [player for player in tournament.players if player.command]  # see Tournament.added
-    return Demands(tier=sandbox.tier, same_speed=same_speed, programs=needed_programs(playing))
+    needed = [set(needed_programs(player)) for player in playing]
+    programs = tuple(sorted(set.intersection(*needed))) if needed else ()
+    return Demands(tier=sandbox.tier, same_speed=same_speed, programs=programs)
 
 
 async def report_workers(engine: DaskEngine, notify: Notify) -> None:

@@ -31,7 +31,10 @@ class Demands:
     """Maximum distance of a host's speed from the median, as a share of it; None if any will do."""
     versions: Versions = field(default_factory=Versions)
     programs: tuple[str, ...] = ()
-    """Programs that bots need: paths on the head, or names."""
+    """Programs that all bots need: paths on the head, or names.
+
+    A host that lacks another program plays the games of other bots, see ``ProgramsMissingError``.
+    """
 
     def to_json(self) -> dict[str, Any]:
         """Return the demands in the form that is published to workers."""
@@ -68,8 +71,8 @@ class Demands:
         lacking = sorted({Path(program).name for program in self.programs if program in facts.missing})
         if lacking:
             return (
-                f"{facts.name} lacks {', '.join(lacking)}, and bots of this tournament need that: install it "
-                "there, or leave this host out"
+                f"{facts.name} lacks {', '.join(lacking)}, and all bots of this tournament need that: "
+                "install it there, or leave this host out"
             )
         return None
 

@@ -86,7 +86,10 @@ class DaskEngine:
             job, (first, second), self._own_core, self._reference_speed, on_snapshot is not None
         )
         takes = needed(self._head.demands.versions, job.sandbox.tier)
-        requested = RequestedGame(job.key, job.pair, pickle.dumps(assignment), takes, on_start, on_snapshot)
+        programs = frozenset((*first.programs, *second.programs))
+        requested = RequestedGame(
+            job.key, job.pair, pickle.dumps(assignment), takes, programs, on_start, on_snapshot
+        )
         return read_reply(job.key, await self._thread.run(self._head.play(requested)))
 
     async def _pack(self, player: Player) -> PackedBot:

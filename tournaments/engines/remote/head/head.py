@@ -8,8 +8,8 @@ two more connections, and be lost with it.
 import asyncio
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from referee.live_feed import Snapshot
 from tournaments.engines.base import EngineError, OnSnapshot, OnStart, WorkerLostError
 from tournaments.engines.remote.extra import SEND_EVERY_S, ClusterError, SchedulerLostError
 from tournaments.engines.remote.head.pair_hosts import HostWorkers, PairHosts
-from tournaments.engines.remote.host import HostFacts, missing_programs
+from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.scheduler_process import LOST, BotsAndWorkers
 from tournaments.engines.remote.waiting import DEMANDS, Demands
 from tournaments.engines.remote.worker.game_process import DIED, FAILURE
@@ -27,13 +27,6 @@ from tournaments.engines.remote.worker.worker_plugin import NAME, play_on_worker
 
 POLL_S = 0.2
 """Seconds between checks for a suitable worker."""
-ANSWER_S = 1.0
-"""Seconds for which an update waits for answers, each of which takes some milliseconds."""
-ASK_LIMIT_S = 10.0
-"""Limit in seconds for an answer.
-
-A worker that exceeds it is about to vanish, as a rule: Dask drops it after 60 s.
-"""
 TOGETHER = 64
 """Maximum number of games that are submitted in one message.
 
@@ -47,8 +40,11 @@ Scheduler and workers release them together, which wakes each of them once for a
 GONE = "the connection to the scheduler was lost"
 
 
-class _HostGoneError(Exception):
-    """All workers are gone that might have played a game, which had not begun."""
+class _OtherHostError(Exception):
+    """A game, which had not begun, has to be played elsewhere.
+
+    All workers are gone that might have played it, or its host lacks a program and others may have it.
+    """
 
 
 @dataclass(eq=False)
@@ -62,6 +58,8 @@ class RequestedGame:
     """Packed Assignment."""
     takes: dict[str, float]
     """Required resources of a worker."""
+    programs: frozenset[str]
+    """Programs that the bots need, see ``PackedBot.programs``."""
     on_start: OnStart | None
     """Callback in Trio's loop, called once when the game's host is known, before the game ends."""
     on_snapshot: OnSnapshot | None
@@ -102,18 +100,12 @@ class Head:
         """
         self._client = client
         self._shares = shares
-        self._chooses = bool(demands.same_speed) or (shares and bool(demands.programs))
-        """True if the head has to select workers itself.
-
-        This is so if a game's resources, versions and sandbox, do not express all demands on a worker that
-        may have joined a moment ago, or that other heads use.
-        """
         self._came: dict[str, None] = {}
         """Addresses of workers in the order in which they were first seen."""
-        self._missing: dict[str, tuple[str, ...]] = {}
-        """Address of a worker -> the demanded programs that it lacks."""
-        self._asking: dict[str, asyncio.Task[tuple[str, ...] | None]] = {}
-        """Address of a worker -> the pending query for its missing programs."""
+        self._missing: defaultdict[str, set[str]] = defaultdict(set)
+        """Address of a worker -> programs that it is known to lack."""
+        self._news: list[str] = []
+        """Sentences on such workers that are not returned yet."""
         self._name = f"{NAME}-{name}"
         self.demands = demands
         self._call_trio = call_trio
@@ -170,15 +162,17 @@ class Head:
                 try:
                     async with self._limit or contextlib.nullcontext():
                         return await self._play_on(host, game)
-                except _HostGoneError:  # then any host will do: a finished game is not played again
+                except _OtherHostError:  # any that will do: a finished game is not played again
                     continue
 
     async def _play_on(self, host: str | None, game: RequestedGame) -> bytes:
         game.allowed = frozenset() if host is None else self._workers.of(host)
         if host is not None and not game.allowed:
-            raise _HostGoneError
-        if host is None and (self._chooses or game.key in self._unable):
-            game.allowed = await self._those_that_will_do(self._unable.get(game.key, ()))
+            raise _OtherHostError
+        # Resources express neither speeds nor programs.  A worker that has just joined is not checked yet.
+        chooses = self.demands.same_speed or game.key in self._unable or self._lacking(game)
+        if host is None and chooses:
+            game.allowed = await self._those_that_will_do(game)
         self._check_connected()
         self._attempts[game.key] += 1
         name = (self._name, game.key, str(self._attempts[game.key]))
@@ -253,14 +247,20 @@ class Head:
         for game, task in zip(games, tasks, strict=True):
             game.task = task
 
-    async def _those_that_will_do(self, unable: Iterable[str]) -> frozenset[str]:
+    async def _those_that_will_do(self, game: RequestedGame) -> frozenset[str]:
         """Return all suitable workers, once there is one, but not those that have just joined.
 
-        Workers of hosts that were ``unable`` are left out, if there are others.
+        Workers that lack a program, and those of hosts that were unable to play the game, are left out, if
+        there are others.
         """
         while not (found := self._workers.all()):  # noqa: ASYNC110 - workers are polled once a second anyway
             await asyncio.sleep(POLL_S)
-        return found.difference(*map(self._workers.of, unable)) or found
+        found = (found - self._lacking(game)) or found
+        return found.difference(*map(self._workers.of, self._unable.get(game.key, ()))) or found
+
+    def _lacking(self, game: RequestedGame) -> set[str]:
+        """Return the workers that are known to lack a program that a game needs."""
+        return {address for address, missing in self._missing.items() if missing & game.programs}
 
     def _forget_soon(self, ended: Future) -> None:
         if not self._ended:
@@ -281,14 +281,15 @@ class Head:
             raise SchedulerLostError(GONE) from error
 
     async def poll_workers(self) -> list[str]:
-        """Update the workers; return sentences on those that are newly turned away.
+        """Update the workers; return sentences on those that are newly turned away, or lack programs.
 
         Raises OSError, and ClusterError once the connection is known to be lost.
         """
         self._check_connected()
         answer = await self._client.scheduler.kalarena_workers(changes=self._changes)
+        news, self._news = self._news, []
         if answer is None:
-            return []
+            return news
         self._changes = answer["changes"]
         workers = {address: (slots, facts) for address, slots, facts in answer["workers"]}
         self._came = dict.fromkeys([*filter(workers.__contains__, self._came), *workers])
@@ -300,8 +301,6 @@ class Head:
                 everyone.append((address, slots, HostFacts.from_json(found)))
             except ClusterError as error:
                 refused[address] = f"{address}: {error}"
-        if self.demands.programs:
-            everyone = await self._with_what_is_missing(everyone)
         reasons = self.demands.refusals([facts for _, _, facts in everyone])
         for (address, _, _), why in zip(everyone, reasons, strict=True):
             if why is not None:
@@ -311,11 +310,11 @@ class Head:
         self.slots = sum(slots for _, slots, _ in fit)
         self._workers.replace((address, facts.name, slots) for address, slots, facts in fit)
         self._free_those_that_wait_for_nobody()
-        news = [address for address in refused if address not in self.refusals]
+        newly = [address for address in refused if address not in self.refusals]
         self.refusals = refused
-        if news and not self._shares:
-            await self._client.retire_workers(news)
-        return [refused[address] for address in news]
+        if newly and not self._shares:
+            await self._client.retire_workers(newly)
+        return news + [refused[address] for address in newly]
 
     async def fail_ended(self) -> None:
         """Fail the games whose tasks have ended without a reply.
@@ -327,45 +326,6 @@ class Head:
             self._check_connected()
             if game.task is not None and game.task.done() and not game.outcome.done():
                 _settle(game.outcome, await _error_of(game.task))
-
-    async def _with_what_is_missing(
-        self, everyone: list[tuple[str, int, HostFacts]]
-    ) -> list[tuple[str, int, HostFacts]]:
-        """Query workers for missing programs of this head's bots, where that is unknown.
-
-        They may have joined before this head, or for others' games.  Unsuitable workers are not queried.  A
-        worker that does not answer is left out until it does, and does not delay the others.
-        """
-        wanted = {address for address, _, facts in everyone if self.demands.refusal(facts) is None}
-        self._missing = {address: found for address, found in self._missing.items() if address in wanted}
-        for address in set(self._asking) - wanted:
-            self._asking.pop(address).cancel()
-        for address in wanted - set(self._missing) - set(self._asking):
-            self._asking[address] = asyncio.create_task(self._ask_for_programs(address))
-        if self._asking:
-            await asyncio.wait(self._asking.values(), timeout=ANSWER_S)
-        for address, question in list(self._asking.items()):
-            if question.done():
-                del self._asking[address]
-                if (missing := question.result()) is not None:
-                    self._missing[address] = missing
-        if wanted - set(self._missing):
-            self._changes = -1  # the next call updates again, whether others join or not
-        return [
-            (address, slots, replace(facts, missing=self._missing.get(address, facts.missing)))
-            for address, slots, facts in everyone
-            if address in self._missing or address not in wanted
-        ]
-
-    async def _ask_for_programs(self, worker: str) -> tuple[str, ...] | None:
-        """Return the programs that a worker lacks; None if it does not answer."""
-        programs = list(self.demands.programs)
-        ask = self._client.run(missing_programs, programs, workers=[worker], on_error="ignore")
-        try:
-            found = (await asyncio.wait_for(ask, ASK_LIMIT_S)).get(worker)
-        except (TimeoutError, OSError):
-            return None
-        return None if found is None else tuple(found)
 
     def _check_connected(self) -> None:
         # A client of Dask's connects again by itself, perhaps to a scheduler that was started in the place of
@@ -389,6 +349,9 @@ class Head:
                 game.outcome, WorkerLostError(f"the worker {game.worker} was lost, which played {game.key}")
             )
             return
+        if "missing" in message:
+            self._host_lacks(game, message)
+            return
         could_not = message.get("reply", b"")[:1] in (FAILURE, DIED)
         if "begins" in message:
             address, host, slots = message["begins"]
@@ -408,10 +371,20 @@ class Head:
             with contextlib.suppress(ValueError):  # a program on the worker's host may have written it
                 self._call_trio(partial(game.on_snapshot, Snapshot.unpacked(message["snapshot"])))
 
+    def _host_lacks(self, game: RequestedGame, message: dict[str, Any]) -> None:
+        """Have a game played elsewhere, or fail it if no other worker may have the programs."""
+        missing = self._missing[message["begins"][0]]
+        if not missing.issuperset(message["missing"]):
+            self._news.append(message["reply"][1:].decode(errors="replace"))
+            missing.update(message["missing"])
+        others = self._workers.all() - self._lacking(game)
+        _settle(game.outcome, _OtherHostError() if others else message["reply"])
+
     def _lost(self, event: tuple[float, str]) -> None:
         address = event[1]
         self._forget()  # Dask would repeat the games that were played there and are not released yet
         self._workers.remove(address)
+        self._missing.pop(address, None)
         for game in self._games.values():
             if game.worker == address:
                 lost = WorkerLostError(f"the worker {address} was lost, which played game {game.key}")
@@ -430,7 +403,7 @@ class Head:
                 and game.allowed
                 and not any(map(self._workers.__contains__, game.allowed))
             ):
-                _settle(game.outcome, _HostGoneError())
+                _settle(game.outcome, _OtherHostError())
 
 
 def _settle(outcome: "asyncio.Future[bytes | Exception]", value: bytes | Exception) -> None:

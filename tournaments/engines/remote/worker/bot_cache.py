@@ -26,6 +26,7 @@ from tournaments.bots.build import build, make_sources_newest
 from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import load_manifest
 from tournaments.engines.remote.extra import ClusterError
+from tournaments.engines.remote.host import missing_programs
 from tournaments.engines.remote.packed_bot import PackedBot, pack, player_here, unpack
 from tournaments.files.durable import FileLock, os_errors_as, sync_tree
 
@@ -35,6 +36,16 @@ KEPT_S = 7 * 24 * 3600.0
 NO_FILES = "none"
 """Folder of bots that have no files of their own."""
 PRIVATE = 0o700
+
+
+class ProgramsMissingError(ClusterError):
+    """This host lacks programs that a bot needs; the message completes a sentence after the host's name."""
+
+    def __init__(self, bot: str, programs: list[str]) -> None:
+        """``programs`` are those of ``PackedBot.programs`` that are missing."""
+        names = ", ".join(sorted({Path(program).name for program in programs}))
+        super().__init__(f"lacks {names}, and {bot} needs that: install it there")
+        self.programs = programs
 
 
 class BotCache:
@@ -59,11 +70,13 @@ class BotCache:
 
         Its archive is made from the head's path, if that path leads to the same files on this host, else
         returned by ``fetch``, which is called with the digest.  A build is confined if ``sandbox`` confines.
-        Raises ClusterError if the bot cannot be started here.
+        Raises ClusterError if the bot cannot be started here, ProgramsMissingError if that is the reason.
         """
         found = self.cached(packed)
         if found is not None:
             return found
+        if missing := missing_programs(packed.programs):
+            raise ProgramsMissingError(packed.player.name, missing)
         place = self._place(packed)
         if packed.digest:
             with self._lock(packed.digest):  # without the lock, an old bot might be removed just now

@@ -18,6 +18,7 @@ from referee.process.subreaper import become_subreaper
 from referee.sandbox.bubblewrap import Tier
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import HostFacts, Versions
+from tournaments.engines.remote.worker.bot_cache import ProgramsMissingError
 from tournaments.engines.remote.worker.game_process import ENDED, failure
 from tournaments.engines.remote.worker.worker_play import Assignment, WantedGame, WorkerGames
 
@@ -132,6 +133,7 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
         send = partial(self._worker.log_event, topic)
         name = [str(part) for part in key]
         here = [self._worker.address, self.facts.name, self.slots]
+        message: dict[str, Any] = {"game": name, "begins": here}
         try:
             reply = await self._play.play(
                 assignment,
@@ -144,13 +146,16 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
             # This worker ends. It reports that itself: Dask would have the game played elsewhere long before
             # it reports the loss of a worker.
             reply = failure("this worker was ended", ENDED)
+        except ProgramsMissingError as error:
+            message["missing"] = error.programs
+            reply = failure(f"{self.facts.name} {error}")
         except ClusterError as error:
             reply = failure(error)
         except Exception as error:  # without a reply, the head would send more games to this host
             reply = failure(repr(error))
         finally:
             self._games.pop(key, None)
-        self._replies[key] = (topic, {"game": name, "begins": here, "reply": reply})
+        self._replies[key] = (topic, message | {"reply": reply})
 
     def _fetch(self, digest: str) -> bytes:
         archive = sync(
