@@ -125,7 +125,8 @@ async def measure(rounds: int, slots: int, *, own_core: bool) -> dict[str, dict[
                 async with open_dask_engine(
                     address, "overhead", security=security, own_core=own_core
                 ) as dask:
-                    await wait_for_slots(dask, slots, 60)
+                    with trio.fail_after(60):
+                        await wait_for_slots(dask, slots, print)
                     for engine in (local, dask):
                         for number in range(WARM_UP):
                             await engine.play(a_job(number))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import trio
+
 from tests.engines.games import command_line
 from tests.running.test_resume import descendants
 from tests.support.paths import REPOSITORY_ROOT
@@ -94,7 +96,8 @@ class Cluster:
         security = Credentials(self.folder / "credentials").security()
         async with open_dask_engine(self.address, name, security=security, **options) as engine:
             if wait:
-                await wait_for_slots(engine, len(self.workers) * self.slots, START_LIMIT_S)
+                with trio.fail_after(START_LIMIT_S):
+                    await wait_for_slots(engine, len(self.workers) * self.slots, print)
             yield engine
 
 

@@ -187,7 +187,7 @@ class ServiceCluster:
                 shares=True,
             ) as engine:
                 with trio.CancelScope() as scope, stop.cancels(scope):
-                    await wait_for_slots(engine, self._table.minimum, notify=notify)
+                    await wait_for_slots(engine, self._table.minimum, notify)
                 yield engine
         finally:
             self._tournaments -= 1

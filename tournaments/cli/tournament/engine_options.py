@@ -133,7 +133,7 @@ async def open_engine(
         else:
             command = remote_engine.worker_command(address, credentials.directory)
             notify(f"on each machine that is to play, run:\n  {command}")
-        await wait_for_slots(engine, settings.minimum, notify=notify)
+        await wait_for_slots(engine, settings.minimum, notify)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(remote_engine.report_workers, engine, notify)
             yield engine

@@ -1,6 +1,5 @@
 """Selection of suitable workers, and waiting for enough of them."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from referee.sandbox.bubblewrap import Sandbox, Tier
-from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import HostFacts, Versions
 
 if TYPE_CHECKING:  # it needs the extra
@@ -104,27 +102,11 @@ def sandbox_on_workers(here: Sandbox) -> Sandbox:
     return replace(here, tier=Tier.BUBBLEWRAP, cgroup="") if here.tier is Tier.CGROUP else here
 
 
-async def wait_for_slots(
-    workers: "DaskEngine",
-    slots: int = 1,
-    within_s: float = math.inf,
-    notify: Callable[[str], object] = lambda _: None,
-) -> None:
-    """Wait until so many games can be played at a time; ``notify`` is called when the number changes.
-
-    Raises ClusterError if the workers do not join in time.
-    """
+async def wait_for_slots(workers: "DaskEngine", slots: int, notify: Callable[[str], object]) -> None:
+    """Wait until so many games can be played at a time; ``notify`` is called when the number changes."""
     seen = -1
-    with trio.move_on_after(within_s):
-        await trio.lowlevel.checkpoint()
-        while workers.slots < slots:
-            if workers.slots != seen:
-                seen = workers.slots
-                notify(f"waiting for workers: {seen} of {slots} slots")
-            await trio.sleep(POLL_S)
-        return
-    turned_away = "".join(f"; {sentence}" for sentence in workers.refusals)
-    raise ClusterError(
-        f"the tournament needs workers for {slots} games at a time, and after {within_s:g} s there are only "
-        f"{workers.slots}{turned_away}"
-    )
+    while workers.slots < slots:
+        if workers.slots != seen:
+            seen = workers.slots
+            notify(f"waiting for workers: {seen} of {slots} slots")
+        await trio.sleep(POLL_S)

@@ -13,7 +13,7 @@ waited, and those that had begun less than ``QUICK_S`` ago, whose beginning was 
 import contextlib
 import math
 import pickle
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -60,11 +60,6 @@ class DaskEngine:
     def slots(self) -> int:
         """Number of games that the suitable workers can play at a time, as of a second ago."""
         return self._head.slots
-
-    @property
-    def refusals(self) -> Sequence[str]:
-        """A sentence for each worker that is turned away."""
-        return list(self._head.refusals.values())
 
     @property
     def hosts(self) -> list[str]:
