@@ -11,6 +11,7 @@ from distributed import KilledWorker
 from tests.engines.fake_scheduler import FIRST, OTHER, Cluster, facts, in_a_loop, settled
 from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.remote.extra import SchedulerLostError
+from tournaments.engines.remote.head import head
 from tournaments.engines.remote.head.head import TOGETHER
 from tournaments.engines.remote.head.pair_hosts import HostWorkers
 from tournaments.engines.remote.scheduler_process import LOST
@@ -313,7 +314,10 @@ async def test_a_game_moves_from_a_host_without_its_programs_and_no_attempt_has_
 
 
 @in_a_loop
-async def test_a_game_whose_programs_no_host_has_fails_with_the_reason(cluster: Cluster) -> None:
+async def test_a_game_whose_programs_no_host_has_fails_with_the_reason(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head, "JOINING_S", 0.0)
     game = await cluster.ask("game", "pair", "java")
     await cluster.lacks(cluster.scheduler.tasks[0], FIRST, "first", "java")
     await cluster.lacks(cluster.scheduler.tasks[1], OTHER, "other", "java")
@@ -324,6 +328,22 @@ async def test_a_game_whose_programs_no_host_has_fails_with_the_reason(cluster: 
     again = await cluster.ask("game", "pair", "java")
     assert cluster.scheduler.tasks[-1].workers == ["tls://10.0.0.3:1"]
     again.cancel()
+
+
+@in_a_loop
+async def test_a_game_waits_for_a_host_with_its_programs_while_others_may_join(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head, "POLL_S", 0.0)
+    game = await cluster.ask("game", "", "java")
+    await cluster.lacks(cluster.scheduler.tasks[0], FIRST, "first", "java")
+    await cluster.lacks(cluster.scheduler.tasks[1], OTHER, "other", "java")
+    assert not game.done()
+    cluster.scheduler.facts["tls://10.0.0.3:1"] = cluster.scheduler.facts[OTHER]
+    await cluster.head.poll_workers()
+    await settled()
+    assert cluster.scheduler.tasks[-1].workers == ["tls://10.0.0.3:1"]
+    game.cancel()
 
 
 @in_a_loop

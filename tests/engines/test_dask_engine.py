@@ -40,7 +40,7 @@ from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine, EngineError, WorkerLostError
 from tournaments.engines.remote.extra import ClusterError
-from tournaments.engines.remote.head import dask_engine
+from tournaments.engines.remote.head import dask_engine, head
 from tournaments.engines.remote.worker.game_process import FAILURE
 
 __all__ = ["sleeper"]
@@ -239,6 +239,7 @@ async def test_a_host_without_a_program_plays_the_other_bots(
 async def test_a_game_that_no_host_can_play_is_an_error(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(head, "JOINING_S", 1.0)
     bot = built_by(tmp_path / "bin" / "nobody-has-this", tmp_path / "bot", monkeypatch)
     with trio.fail_after(LIMIT_S):
         async with cluster.engine() as engine:

@@ -7,6 +7,7 @@ two more connections, and be lost with it.
 
 import asyncio
 import contextlib
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ from tournaments.engines.remote.waiting import DEMANDS, Demands
 from tournaments.engines.remote.worker.game_process import DIED, FAILURE
 from tournaments.engines.remote.worker.worker_plugin import NAME, play_on_worker
 
+JOINING_S = 60.0
+"""Seconds after the first worker for which a game waits for a host with a program that all others lack: the
+machines of a lab, and the jobs of a batch system, join one after the other."""
 POLL_S = 0.2
 """Seconds between checks for a suitable worker."""
 TOGETHER = 64
@@ -106,6 +110,8 @@ class Head:
         """Address of a worker -> programs that it is known to lack."""
         self._news: list[str] = []
         """Sentences on such workers that are not returned yet."""
+        self._first_worker_at = math.inf
+        """Time of the event loop when there was a worker for the first time."""
         self._name = f"{NAME}-{name}"
         self.demands = demands
         self._call_trio = call_trio
@@ -253,7 +259,9 @@ class Head:
         Workers that lack a program, and those of hosts that were unable to play the game, are left out, if
         there are others.
         """
-        while not (found := self._workers.all()):  # noqa: ASYNC110 - workers are polled once a second anyway
+        while not (found := self._workers.all()) or (  # noqa: ASYNC110 - workers are polled anyway
+            found <= self._lacking(game) and self._others_may_join()
+        ):
             await asyncio.sleep(POLL_S)
         found = (found - self._lacking(game)) or found
         return found.difference(*map(self._workers.of, self._unable.get(game.key, ()))) or found
@@ -261,6 +269,9 @@ class Head:
     def _lacking(self, game: RequestedGame) -> set[str]:
         """Return the workers that are known to lack a program that a game needs."""
         return {address for address, missing in self._missing.items() if missing & game.programs}
+
+    def _others_may_join(self) -> bool:
+        return asyncio.get_running_loop().time() < self._first_worker_at + JOINING_S
 
     def _forget_soon(self, ended: Future) -> None:
         if not self._ended:
@@ -309,6 +320,8 @@ class Head:
         self.hosts = sorted({facts.name for _, _, facts in fit})
         self.slots = sum(slots for _, slots, _ in fit)
         self._workers.replace((address, facts.name, slots) for address, slots, facts in fit)
+        if fit:
+            self._first_worker_at = min(self._first_worker_at, asyncio.get_running_loop().time())
         self._free_those_that_wait_for_nobody()
         newly = [address for address in refused if address not in self.refusals]
         self.refusals = refused
@@ -372,13 +385,14 @@ class Head:
                 self._call_trio(partial(game.on_snapshot, Snapshot.unpacked(message["snapshot"])))
 
     def _host_lacks(self, game: RequestedGame, message: dict[str, Any]) -> None:
-        """Have a game played elsewhere, or fail it if no other worker may have the programs."""
+        """Have a game played elsewhere, or fail it if no worker may have the programs."""
         missing = self._missing[message["begins"][0]]
         if not missing.issuperset(message["missing"]):
             self._news.append(message["reply"][1:].decode(errors="replace"))
             missing.update(message["missing"])
         others = self._workers.all() - self._lacking(game)
-        _settle(game.outcome, _OtherHostError() if others else message["reply"])
+        is_elsewhere = bool(others) or self._others_may_join()
+        _settle(game.outcome, _OtherHostError() if is_elsewhere else message["reply"])
 
     def _lost(self, event: tuple[float, str]) -> None:
         address = event[1]
