@@ -314,6 +314,22 @@ async def test_a_game_moves_from_a_host_without_its_programs_and_no_attempt_has_
 
 
 @in_a_loop
+async def test_a_game_is_not_sent_again_to_the_host_of_its_pair_that_lacks_a_program(
+    cluster: Cluster,
+) -> None:
+    """Two workers of one host can have different programs."""
+    beside = "tls://10.0.0.1:2"
+    cluster.scheduler.facts[beside] = facts("first")
+    await cluster.head.poll_workers()
+    first, second = await cluster.ask("first", "pair", "java"), await cluster.ask("second", "pair", "java")
+    await cluster.begins(cluster.scheduler.tasks[0], FIRST, "first")
+    await cluster.lacks(cluster.scheduler.tasks[1], beside, "first", "java")
+    assert [task.workers for task in cluster.scheduler.tasks[2:]] == [[OTHER]]
+    for game in (first, second):
+        game.cancel()
+
+
+@in_a_loop
 async def test_a_game_whose_programs_no_host_has_fails_with_the_reason(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -356,6 +356,28 @@ async def test_a_game_goes_on_after_a_move_whose_commit_was_not_confirmed(
             assert store.by_address(table.game.address) == table.game
 
 
+async def test_a_bot_answers_a_move_whose_commit_was_not_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if its session had ended because the person thought for long."""
+    async with playing(tmp_path / "data") as (harness, casual):
+        store = harness.course.casual_games
+        table = await begin(casual, PERSON, bot())
+        await until(lambda: table.waits_for_person)
+        casual._sessions.end(table)
+        await until(lambda: table.session is None)
+        with monkeypatch.context() as lost:
+
+            def save(*games: Any, save: Any = store.save) -> None:
+                save(*games)
+                raise StoreError("the connection is lost", is_ours=True)
+
+            lost.setattr(store, "save", save)
+            with pytest.raises(StoreError, match="is lost"):
+                await casual.move(table, ME, 0, "2")
+        assert await turn(table)
+
+
 async def test_games_that_nobody_plays_end_and_old_ones_go(tmp_path: Path) -> None:
     async with playing(tmp_path / "data") as (harness, casual):
         table = await begin(casual, PERSON, CasualPlayer("Open seat"))

@@ -180,8 +180,10 @@ class CasualGames:
                 raise NotYourTurnError("nobody has the other seat yet: pass the link of this page on")
             if table.to_move != side or ply != len(table.game.moves):
                 raise NotYourTurnError("it is not your turn in this position")
-            await self._changes.play(table, text)
-        self._sessions.begin(table)
+            try:
+                await self._changes.play(table, text)
+            finally:  # the move can be stored although an error says otherwise
+                self._sessions.begin(table)
 
     async def take_back(self, table: Table, owner: str) -> None:
         """Take back a person's last move, and what the bot replied.  Raises CourseError, StoreError."""
@@ -207,11 +209,13 @@ class CasualGames:
                 revision=table.game.revision + 1,
                 changed_at=self._context.now(),
             )
-            await self._changes.save(table, game)
-            del table.states[own[-1] + 1 :]
-            table.trouble = ""
-            table.wake()
-        self._sessions.begin(table)
+            try:
+                await self._changes.save(table, game)
+                del table.states[own[-1] + 1 :]
+                table.trouble = ""
+                table.wake()
+            finally:
+                self._sessions.begin(table)
 
     async def resign(self, table: Table, owner: str) -> None:
         """Give a game up.  Raises CourseError, StoreError."""

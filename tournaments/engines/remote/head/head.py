@@ -304,6 +304,8 @@ class Head:
         self._changes = answer["changes"]
         workers = {address: (slots, facts) for address, slots, facts in answer["workers"]}
         self._came = dict.fromkeys([*filter(workers.__contains__, self._came), *workers])
+        for gone in self._missing.keys() - workers.keys():
+            del self._missing[gone]
         everyone: list[tuple[str, int, HostFacts]] = []
         refused: dict[str, str] = {}
         for address in self._came:
@@ -386,13 +388,17 @@ class Head:
 
     def _host_lacks(self, game: RequestedGame, message: dict[str, Any]) -> None:
         """Have a game played elsewhere, or fail it if no worker may have the programs."""
-        missing = self._missing[message["begins"][0]]
+        address, host, _ = message["begins"]
+        missing = self._missing[address]
         if not missing.issuperset(message["missing"]):
             self._news.append(message["reply"][1:].decode(errors="replace"))
             missing.update(message["missing"])
-        others = self._workers.all() - self._lacking(game)
-        is_elsewhere = bool(others) or self._others_may_join()
-        _settle(game.outcome, _OtherHostError() if is_elsewhere else message["reply"])
+        if self._others_may_join() or self._workers.all() - self._lacking(game):
+            self._unable[game.key].add(host)  # or a game of a pair would be sent to its host again
+            self._pairs.fails(game.pair, host)
+            _settle(game.outcome, _OtherHostError())
+        else:
+            _settle(game.outcome, message["reply"])
 
     def _lost(self, event: tuple[float, str]) -> None:
         address = event[1]
