@@ -38,8 +38,12 @@ CONTROL = TimeControl(move_s=20, start_s=20)
 LIMITS = Limits(end_grace_s=0.2)
 
 
-def job(first: Player, second: Player, sandbox: Sandbox) -> Job:
-    return Job("k", "kalah(2,2)", (first, second), CONTROL, LIMITS, sandbox=sandbox)
+LONG = "manchester"
+"""A game that the first bot cannot win before the end of the second one's process is noticed."""
+
+
+def job(first: Player, second: Player, sandbox: Sandbox, game: str = "kalah(2,2)") -> Job:
+    return Job("k", game, (first, second), CONTROL, LIMITS, sandbox=sandbox)
 
 
 @pytest.fixture
@@ -161,7 +165,7 @@ async def test_a_bot_that_crashes_at_its_start_loses_to_a_bot_that_does_not(
 ) -> None:
     crash = Player("crash", ("/bin/sh", "-c", "exit 3"), str(tmp_path))
     players = (crash, reading_bot()) if seat == 0 else (reading_bot(), crash)
-    record = await play_game(job(*players, Sandbox()))
+    record = await play_game(job(*players, Sandbox(), LONG))
     assert outcome(record) == (1 - seat, "exit", "exited")
     assert check_replay(record) == []
 
@@ -205,7 +209,7 @@ async def test_a_bot_that_was_run_cannot_say_that_it_was_not(
     command = ("/bin/sh", "-c", f"read line; {script}" if reads else script)
     culprit = Player("culprit", command, str(tmp_path), reads=(str(tmp_path),))
     players = (culprit, reading_bot()) if seat == 0 else (reading_bot(), culprit)
-    record = await play_game(job(*players, sandbox_of(tier)))
+    record = await play_game(job(*players, sandbox_of(tier), LONG))
     assert outcome(record) == (1 - seat, "exit", "exited"), record.result
     assert "its process ended with exit status 12" in record.result.detail
     assert "cheated" not in record.result.detail
