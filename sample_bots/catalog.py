@@ -135,8 +135,8 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
 def sample_bot_command(spec: str, game: AnyGame | None = None, *, compiled: bool = True) -> list[str] | None:
     """Return the command that runs a bot, ``NAME`` or ``NAME:OPTION``, in any directory.
 
-    With ``compiled``, a bot uses the compiled kernels if ``needs_kernels``.  Returns None if there is no
-    sample bot of that name.  Raises BadOptionError.
+    With ``compiled``, a bot for which ``needs_kernels`` is true uses the compiled kernels.  Returns None if
+    there is no sample bot of that name.  Raises BadOptionError.
     """
     found = _find(spec)
     if found is None:
@@ -171,7 +171,8 @@ def searches(spec: str) -> bool:
 def needs_kernels(spec: str, game: AnyGame | None = None) -> bool:
     """Return whether a bot searches with compiled kernels, and these are available.
 
-    ``game`` is one that the bot can play (``check_game``); None stands for some game.  Raises BadOptionError.
+    ``game`` is one that the bot can play (``check_game``).  Without it, the result is for any game.  Raises
+    BadOptionError.
     """
     found = _find(spec)
     if found is None or not searches(spec) or not kernels.can_compile():

@@ -213,7 +213,7 @@ def _check_result(bot: Bot, unpacker: Unpacker) -> None:
     if end.host_kills and end.group_kills is None and not unpacker.ended:
         # A program such as make reports another status if its compiler was killed.
         raise RefereeError(
-            "the build command failed while this host, or what we may use of it, had no memory left"
+            "the build command failed when this host, its container or its batch job had no memory left"
         )
     printed = bot.stderr.text()
     if not unpacker.copied:

@@ -23,6 +23,7 @@ SHIM_MANAGERS = ("pyenv", "rbenv", "nodenv", "jenv", "goenv", "asdf", "mise")
 RUSTUP = "rustup"
 """Manager whose programs are links to itself, in the same folder; it has a ``which``, too."""
 SHIM_LIMIT_S = 10.0
+"""Time limit in seconds for a version manager's ``which``, which takes about 0.1 s."""
 MAX_LINKS = 40
 """Most links followed from a program's name to its file; the kernel's own bound (MAXSYMLINKS)."""
 FIRST_LINE_BYTES = 256
@@ -30,7 +31,7 @@ FIRST_LINE_BYTES = 256
 
 
 def is_there(path: Path) -> bool:
-    """Return True if a path exists and is not in a directory that is closed to us."""
+    """Return True if a path exists and this process may look it up."""
     try:
         return path.exists()
     except OSError:
@@ -226,7 +227,7 @@ INSTALLED = (
 )
 """Patterns of paths; a directory that contains one of them is the installation of an interpreter."""
 WITHOUT_BIN = {"dotnet": "host/fxr", "zig": "lib/std"}
-"""Programs in the outermost directory of their installation -> path in it by which that is recognized."""
+"""Program that is in no ``bin`` -> path beside the program by which its installation is recognized."""
 
 
 def home_directory() -> Path | None:
@@ -236,7 +237,7 @@ def home_directory() -> Path | None:
 
 
 def _installation(program: Path) -> Path | None:
-    """Return the directory that an interpreter was installed into, which contains its ``bin`` or itself.
+    """Return the directory that an interpreter was installed into: that above its ``bin``, or its own.
 
     None if there is none, or if it is too wide to be shown: a home directory, the root.
     """

@@ -1,11 +1,11 @@
 """Cache of the compiled kernels, so that a bot need not compile them at each start.
 
 Theory of operation.  Compiling all kernels takes tens of seconds, loading them about one.  ``prepare``
-compiles them once, in a process of its own, into a directory whose name has a digest of everything that the
-machine code depends on: the bytes of the source files and the versions of the libraries, and in a second
-digest the processor, which may differ between machines with the same home.  The directory appears under that
-name when it is complete.  numba ignores a directory that it cannot write, as in a sandbox, so a confined bot
-first copies the directory to its scratch directory (``use``).
+compiles them once, in a process of its own, into a directory whose name has two digests.  The first covers
+the source files and the versions of the libraries; the second covers the processor, which may differ between
+machines that share a home.  The directory appears under that name when it is complete.  numba ignores a
+directory that it cannot write, as in a sandbox, so a confined bot first copies the directory to its scratch
+directory (``use``).
 """
 
 import contextlib
@@ -32,11 +32,12 @@ PREPARE_LIMIT_S = 300.0
 """Time limit for compiling all kernels, which took 20 to 40 s on a laptop."""
 
 PROCESSORS = Path("/proc/cpuinfo")
+"""List of the host's processors (proc(5))."""
 PROCESSOR_FIELDS = {
     *("vendor_id", "cpu family", "model", "model name", "flags"),  # x86
     *("cpu implementer", "cpu part", "features", "cpu", "isa"),  # other architectures
 }
-"""Names in PROCESSORS, in lower case, of what numba generates machine code for."""
+"""Fields of PROCESSORS, in lower case, on which the machine code that numba generates depends."""
 PROCESSOR_VARIABLES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 """Environment variables by which numba generates machine code for another processor."""
 

@@ -195,7 +195,7 @@ raise SystemExit(5)
 """
 
 
-async def test_a_websocket_client_that_hangs_up_before_its_request_is_forgotten(tmp_path: Path) -> None:
+async def test_a_websocket_client_may_hang_up_before_it_has_sent_its_request(tmp_path: Path) -> None:
     bot = bot_of(tmp_path, "kgp python", HANGS_UP, "{ws}")
     record = await played(bot, control=TimeControl(move_s=0.5, start_s=5, setup_s=0.0))
     assert outcome(record) == (1, "exit", "exited")

@@ -138,7 +138,7 @@ def test_advice_follows_what_the_bot_did(
 def test_advice_on_cr_lf_names_causes_on_every_system() -> None:
     """On Linux the bot itself sends the CR; on Windows it is added, in C and C++ to each line feed."""
     advice = what_to_do(lost_after("MOVE;1\r", "crlf", Reason.PROTOCOL, "it did"))
-    for words in ('"\\r\\n" in its source', "lines end in CR LF", "println", "newline=", "_O_BINARY"):
+    for words in ('"\\r\\n" in the bot\'s source', "lines end in CR LF", "println", "newline=", "_O_BINARY"):
         assert words in advice
 
 

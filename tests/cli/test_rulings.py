@@ -239,7 +239,7 @@ def test_a_replacement_by_mistake_is_taken_back(out: Path) -> None:
     before, standing = keys_of(out), [line_of(out, "greedy")[name] for name in fields]
     do("add", out, "minimax:1", "--replaces", "greedy")
     assert do("restore", out, "greedy", fails=True) == (
-        "'minimax:1' has taken the place of 'greedy': withdraw that one first"
+        "'minimax:1' replaces 'greedy': withdraw 'minimax:1' first"
     )
     do("withdraw", out, "minimax:1", "--why", "the wrong bot")
     do("restore", out, "greedy", "--why", "it was not to be replaced")

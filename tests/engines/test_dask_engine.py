@@ -196,7 +196,7 @@ async def test_a_worker_that_leaves_reports_the_end_of_its_game(cluster: Cluster
 
 
 def built_by(compiler: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Player:
-    """A bot that is built by a compiler, which only those find who have its folder on PATH."""
+    """Return a bot whose build needs ``compiler``, which is not on the PATH of other hosts."""
     for made in (compiler.parent, folder):
         made.mkdir()
     compiler.write_text("#!/bin/sh\ncp source.c program.py\n")
@@ -215,7 +215,7 @@ def built_by(compiler: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> P
 async def test_a_host_without_a_program_plays_the_other_bots(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: bool
 ) -> None:
-    """The program is no attempt's failure, and the message about it appears once."""
+    """A missing program does not count as a failed attempt, and is reported once."""
     bot = built_by(tmp_path / "bin" / "rexx", tmp_path / "bot", monkeypatch)
     await trio.to_thread.run_sync(cluster.leave, 1)
     cluster.add_worker(1, path=tmp_path / "bin")

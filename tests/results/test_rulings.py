@@ -368,7 +368,7 @@ def test_a_replaced_bot_is_not_restored_while_a_later_version_plays() -> None:
         entry(Action.ADD, "ann 3", replaces="ann 2"),
     ]
     restored = entry(Action.RESTORE, "ann", what=BOT)
-    with pytest.raises(RulingError, match="'ann 3' has taken the place of 'ann': withdraw that one first"):
+    with pytest.raises(RulingError, match="'ann 3' replaces 'ann': withdraw 'ann 3' first"):
         Rulings(NAMES, [], ruled).check(restored)
     Rulings(NAMES, [], [*ruled, entry(Action.WITHDRAW, "ann 3", annul=False)]).check(restored)
 
@@ -381,7 +381,7 @@ def test_a_replaced_bot_is_not_restored_while_a_later_version_plays() -> None:
         ("r001-1v3", GAME, "'cid' has withdrawn, and with it this game: restore the bot"),
         ("bob", BOT, "'bob' has not withdrawn"),
         ("eve", BOT, "there is no bot 'eve' here"),
-        ("dan", BOT, "'late' has taken the place of 'dan': withdraw that one first"),
+        ("dan", BOT, "'late' replaces 'dan': withdraw 'late' first"),
     ],
 )
 def test_invalid_restorations_are_refused(subject: str, what: str, complaint: str) -> None:

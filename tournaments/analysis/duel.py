@@ -29,7 +29,7 @@ class Duel:
     """Current verdict of the test; None without a test."""
     finished: bool
     """True if no game is missing."""
-    is_unstarted: bool = False
+    neither_started: bool = False
     """True if neither bot could be started in any game: such games are draws, and the test counts them."""
 
     @property
@@ -41,7 +41,7 @@ class Duel:
     @property
     def decision(self) -> Decision:
         """Result for the new version."""
-        if self.is_unstarted:
+        if self.neither_started:
             return "undecided" if self.finished else "unfinished"
         if self.verdict is not None and self.verdict.accepted is not None:
             return "stronger" if self.verdict.accepted else "no improvement"
@@ -55,7 +55,7 @@ class Duel:
     def headline(self) -> str:
         """Return the result in one sentence."""
         new, old = self.comparison.one, self.comparison.other
-        if self.is_unstarted:
+        if self.neither_started:
             return f"Neither {new} nor {old} could be started, so there is no result."
         if self.test is None:
             match self.decision:
@@ -78,7 +78,7 @@ class Duel:
 
     def meaning(self) -> list[str]:
         """Return the meaning and the limits of the headline, in sentences."""
-        if self.is_unstarted:
+        if self.neither_started:
             return [
                 "A game in which neither bot can be started is a draw, and no evidence: correct the faults, "
                 "and play the duel in another directory."
@@ -215,5 +215,5 @@ def duel_of(
     """
     verdict = None if test is None else test.verdict(history)
     comparison = compare(names[:2], games, names[0], names[1], was_stopped=test is not None)
-    is_unstarted = bool(games) and all(game.is_unstarted for game in games)
-    return Duel(comparison, test, verdict, finished, is_unstarted)
+    neither_started = bool(games) and all(game.neither_started for game in games)
+    return Duel(comparison, test, verdict, finished, neither_started)

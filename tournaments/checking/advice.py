@@ -72,9 +72,9 @@ ADVICE = {
     "not-reading": "read one line of standard input for each line that is sent; do not sleep between them",
     "blank-line": "send one line feed after a move, not two; println of a text that ends in one sends two",
     "crlf": (
-        'send LF alone: look for "\\r\\n" in its source, and for a script whose lines end in CR LF; on '
-        'Windows, in Java System.out.print(move + "\\n") instead of println, in Python '
-        'sys.stdout.reconfigure(newline="\\n"), in C and C++ _setmode(_fileno(stdout), _O_BINARY)'
+        'send LF alone: look for "\\r\\n" in the bot\'s source, and for a script whose lines end in CR LF; '
+        'on Windows, replace println by System.out.print(move + "\\n") in Java, and call '
+        'sys.stdout.reconfigure(newline="\\n") in Python, _setmode(_fileno(stdout), _O_BINARY) in C and C++'
     ),
     "nul-byte": "do not send the zero that ends a text in C: its length is strlen(text), not sizeof(text)",
     "not-ascii": FORMAT + ", in ASCII: no accents, no other digits than 0 to 9, no byte order mark",

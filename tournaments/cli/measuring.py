@@ -231,7 +231,9 @@ class Settings:
             return self.out
         names = [slug(player.name)[:LONGEST_LABEL] for player in players]
         parts = [kind, *names, f"{datetime.now():%Y-%m-%d-%H%M%S}"]
-        path = _results([own for player in players if (own := _own_directory(player))]) / "-".join(parts)
+        path = _results_folder([own for player in players if (own := _own_directory(player))]) / "-".join(
+            parts
+        )
         number = 1
         while path.exists():
             number += 1
@@ -244,8 +246,11 @@ def _own_directory(player: Player) -> Path | None:
     return Path(player.cwd) if player.reads == (player.cwd,) else None
 
 
-def _results(bots: Sequence[Path]) -> Path:
-    """Return the folder for new directories of games: here, else beside the bots' directories around here."""
+def _results_folder(bots: Sequence[Path]) -> Path:
+    """Return the folder ``results`` for new directories of games, relative to the current directory.
+
+    It is in the current directory, or beside the bot's directory that contains the current one.
+    """
     here = Path.cwd()
     folder = here
     for bot in sorted(bots, key=lambda bot: len(bot.parts), reverse=True):  # from the inside to the outside
@@ -333,7 +338,7 @@ def wrapped(lines: Sequence[str], width: int | None) -> str:
 
 def fault_lines(bots: Sequence[str], games: Sequence[GameSummary], directory: Path) -> Iterator[str]:
     """Yield the games in which neither bot could be started, then those that each bot lost by a fault."""
-    unstarted = [game for game in games if game.is_unstarted]
+    unstarted = [game for game in games if game.neither_started]
     head = f"Neither bot could be started in {len(unstarted)} of {len(games)} games:"
     yield from _faults_listed(head, unstarted, directory, "games.csv")  # report.html lists lost games alone
     for bot in bots:

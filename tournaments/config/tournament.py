@@ -37,13 +37,16 @@ from tournaments.schedule.plan import ROUND_ROBIN, Plan
 MAX_RANDOM_OPENINGS = 500
 """Maximum number of random openings for a format that may need any number; after these they repeat."""
 MAX_SPRT_OPENINGS = 5000
-"""The same for an SPRT, in which each pair needs another one.  Documented."""
+"""Maximum number of random openings for an SPRT, each pair of which needs another one (docs/formats.md)."""
 EARLIER_SPRT_OPENINGS = 500
-"""Maximum for an SPRT in earlier versions."""
+"""Maximum number of random openings for an SPRT in earlier versions."""
 
 DEFAULT_RANKING = "points"
 DEFAULT_RANKINGS = {"gauntlet": "score", "placement": "rating", "swiss": "swiss"}
-"""Format -> default ranking, where that is not ``points``: not all bots play as many games as the others."""
+"""Format -> default ranking, where that is not ``points``.
+
+In a gauntlet and a placement, bots play unequal numbers of games.
+"""
 
 
 CANNOT_TAKE_OPENINGS = (
@@ -60,11 +63,11 @@ class TournamentError(ValueError):
 
 
 class BotSource(NamedTuple):
-    """What somebody wrote for a bot."""
+    """Text that names a bot, with the folder and the protocol by which it is resolved."""
 
     text: str
     base: Path
-    """Absolute folder of relative paths."""
+    """Absolute folder that relative paths in ``text`` start from."""
     protocol: str = ""
     """Protocol of a bot that declares none."""
 
@@ -120,10 +123,10 @@ class Tournament(BaseModel):
     game_files: str = FOLDERS
     """One of FORMS of results/game_files.py.  It does not belong to the identity."""
     added: tuple[Player, ...] = ()
-    sources: dict[str, BotSource] = {}
-    """Name -> source, of bots whose files may change."""
     """Bots that joined later, see tournaments/config/late_entries.py; they do not belong to the identity.
     Those that have withdrawn may have no command."""
+    sources: dict[str, BotSource] = {}
+    """Name of a bot -> its source, for bots whose files may change during a run; not part of the identity."""
 
     @classmethod
     def from_file(cls, path: str | Path) -> "Tournament":

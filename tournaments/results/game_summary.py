@@ -85,8 +85,8 @@ class GameSummary(NamedTuple):
         return None if self.winner is None else (self.first, self.second)[1 - self.winner]
 
     @property
-    def is_unstarted(self) -> bool:
-        """True if neither bot could be started, which is a draw."""
+    def neither_started(self) -> bool:
+        """True if the game ended in a draw because neither bot could be started."""
         return self.fault is not None and self.winner is None
 
     @classmethod

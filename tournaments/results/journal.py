@@ -30,8 +30,8 @@ class Action(StrEnum):
 
     A game that was void counts again, a bot that withdrew plays on, with the games that were annulled, a
     pairing is not fixed or forbidden any more.  ``data["what"]`` is ``game``, ``bot``, or the action on a
-    pairing, with that action's own data.  With ``data["keeps_annulled"]``, games that the withdrawal of
-    another bot annuls, too, do not come back; earlier versions brought them back.
+    pairing, with that action's own data.  With ``data["keeps_annulled"]``, a game stays annulled as long as
+    the withdrawal of its other bot annuls it.  Entries of earlier versions lack this key, and bring it back.
     """
     PAIR = "pair"
     """A bot meets ``data["opponent"]`` in the round ``data["for_round"]``."""

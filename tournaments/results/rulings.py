@@ -122,7 +122,7 @@ class Rulings:
             case Action.RESTORE:
                 number = self.bots.index(entry.subject)
                 self.entrants[number] = replace(self.entrants[number], until=None)
-                # Of its versions, only one that is added later takes its rank on a ladder.
+                # It has its rank on a ladder back: the bots that replaced it, all withdrawn, lose that rank.
                 self.entrants = [
                     replace(one, replaces=None) if one.replaces == number else one for one in self.entrants
                 ]
@@ -147,7 +147,7 @@ class Rulings:
             self.fixed[number] = [one for one in self.fixed[number] if frozenset(one) != pair]
 
     def _bring_back(self, key: str, entry: Entry) -> None:
-        # Entries of earlier versions bring back all games: tables and pairings followed from that.
+        # Earlier versions brought back all games, and their tables and pairings depend on that.
         annulment = self._annulment_of(key) if entry.data.get("keeps_annulled") else None
         if annulment is None:
             self._count(key, entry, counts=True)
@@ -156,7 +156,7 @@ class Rulings:
             self.set_aside[key] = annulment
 
     def _annulment_of(self, key: str) -> Entry | None:
-        """Return the entry by which one of a game's bots has withdrawn and its games count for nobody."""
+        """Return the withdrawal of one of a game's bots that annuls its games; None if there is none."""
         game = self._by_key[key]
         entries = (self.withdrawn[name] for name in (game.first, game.second) if name in self.withdrawn)
         return next((entry for entry in entries if entry.data.get("annul")), None)
@@ -272,9 +272,7 @@ class Rulings:
             if entrant.replaces in versions:
                 versions.add(number)
                 if (other := self.bots[number]) not in self.withdrawn:
-                    raise RulingError(
-                        f"{other!r} has taken the place of {subject!r}: withdraw that one first"
-                    )
+                    raise RulingError(f"{other!r} replaces {subject!r}: withdraw {other!r} first")
 
     def _check_pairing(self, entry: Entry) -> None:
         number, opponent = entry.data["for_round"], entry.data.get("opponent")

@@ -22,11 +22,11 @@ Ts = TypeVarTuple("Ts")
 
 @dataclass
 class _Computation:
-    """A computation in progress, of one task after the other until there is a value."""
+    """A computation in progress of one value, and the tasks that wait for it."""
 
     lock: trio.Lock = field(default_factory=trio.Lock)
     error: Exception | None = None
-    """Exception that ended the computation."""
+    """Exception of the computation, which is raised in the tasks that still wait."""
     traceback: TracebackType | None = None
     """Traceback of ``error`` as the first task raised it; each task that raises it again would extend it."""
 

@@ -23,8 +23,8 @@ from tournaments.analysis.ratings.bradley_terry import (
 Indices = npt.NDArray[np.intp]
 
 CONTRASTS_AT_ONCE = 16
-"""Each needs some arrays of (bots, bots), which so few leave in the processor's caches: for 200 bots this
-takes a third of the time of all at once, and a fifteenth of the memory."""
+"""Number of contrasts computed together.  Each needs some arrays of (bots, bots); those of 16 stay in the
+processor's caches.  For 200 bots this takes a third of the time of all together, and 1/15 of the memory."""
 UNDAMPED_STEPS = 25
 """Steps after which, each time, the step length is halved: one search in 1,500 random tables went to and fro
 between two points."""

@@ -21,8 +21,8 @@ ELO = 400 / np.log(10)
 """Elo per unit of strength: 400 Elo are odds of ten to one (Elo 1978)."""
 
 MOST_PROFILED = 50
-"""Bots up to which all pairs are compared by the likelihood that is lost if both are equal, which takes two
-seconds: the time grows with the fourth power of their number."""
+"""Maximum number of bots for which all pairs are compared by their likelihoods.  For 50 bots this takes two
+seconds; the time grows with the fourth power of their number."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class Ratings:
     def likelihood_of_superiority(self, one: int, other: int) -> float:
         """Return the probability that bot ``one`` is stronger than bot ``other``, given these games.
 
-        From the likelihood that is lost if the two are taken for equal.
+        It is computed from the likelihood that is lost if both are assumed to be equal.
         """
         if one == other or len(self.rating) <= MOST_PROFILED:
             return float(self.superiority[one, other])
         others = np.delete(np.arange(len(self.rating)), one)
         is_other = others == other
         contrasts = self._differences(np.full(len(others), one), others)
-        # The dispersion in one pair alone is uncertain: it is drawn towards that in all games of ``one``.
+        # With all contrasts of ``one``: the dispersion of a single pair is uncertain, and shrunk to theirs.
         factors = variance_factors(self.model, self.point, self.evidence, contrasts)[is_other]
         return float(self._chances(contrasts[is_other], factors)[0])
 

@@ -37,7 +37,7 @@ POLLS_LOST = 30
 """Maximum failures in a row (while a server restarts or is asked too often) before following is given up."""
 TOO_MANY = 429
 MOST_BYTES = 1 << 30
-"""Most bytes of a bot's files: some lecturers accept more than usual, but a whole home is a mistake."""
+"""Maximum size in bytes of a bot's files.  A server may accept less; more is probably a whole home."""
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 """Date of every entry, the earliest in a zip archive: the same files make the same archive."""
 
@@ -72,7 +72,7 @@ def pack(path: Path, most_bytes: int = MOST_BYTES) -> Package:
 
 
 def _packed(path: Path, most_bytes: int) -> Package:
-    """Return the same; raises PermissionError, too."""
+    """Return the package.  Raises SubmitError, and PermissionError for a folder without access."""
     if path.is_file():
         _check_name(path, path.name)
         return Package(path.name, _read(path), ())

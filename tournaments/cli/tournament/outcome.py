@@ -64,8 +64,8 @@ class Outcome(Generic[Results]):
         for name in self.changed:
             yield (
                 f"the files of {visible(name)} changed during the run (were they edited, or does the bot "
-                "write into its own folder?): some games may be of the changed bot; play all again with "
-                "another --out"
+                "write into its own folder?): the changed bot may have played some of the games; to play all "
+                "games again, use another --out"
             )
         warned = list(self.report.warnings.items())
         for key, warnings in warned[:PROBLEM_LINES]:

@@ -216,7 +216,7 @@ def run_in(
 def changed_bots(tournament: Tournament) -> list[str]:
     """Return the names of bots whose files are others than when the run began, or cannot be read any more.
 
-    Each game starts its bots from their files, so that later games may be of another program.
+    Each game starts its bots from their files, so a bot that was changed plays the later games.
     """
     changed = []
     for bot in tournament.players:

@@ -109,7 +109,7 @@ def unpack(archive: bytes, digest: str, folder: Path) -> None:
     if hashlib.sha256(archive).hexdigest() != digest:
         raise ClusterError(f"the files of a bot were damaged on the way: they do not match {digest}")
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        # Python has it from 3.11.4 on.  It is a second check: the head has checked the links.
+        # ``data_filter`` exists from Python 3.11.4 on.  It only repeats the head's check of the links.
         files.extraction_filter = getattr(tarfile, "data_filter", None)
         files.extractall(folder)
 

@@ -103,7 +103,7 @@ def sandbox_on_workers(here: Sandbox) -> Sandbox:
 
 
 async def wait_for_slots(workers: "DaskEngine", slots: int, notify: Callable[[str], object]) -> None:
-    """Wait until so many games can be played at a time; ``notify`` is called when the number changes."""
+    """Wait until ``slots`` games can be played at a time; ``notify`` is called when the number changes."""
     seen = -1
     while workers.slots < slots:
         if workers.slots != seen:

@@ -45,7 +45,7 @@ PERSON_MOVE_S = 86_400.0
 """Limit of a person's moves for the referee; a session ends long before."""
 PERSON = "a person"
 CANNOT_RUN = "The bot cannot play: the server could not run it. Try again, or play against another bot."
-"""Sentence on a failure of the server: its reason can have paths and addresses, and is for the operator."""
+"""Sentence for players after a failure of the server, whose reason may contain paths and addresses."""
 OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError, CannotPlayError)
 
 
@@ -126,7 +126,7 @@ class SessionPool:
                     finally:
                         self._sessions.remove(table)
         except OUR_FAILURES as error:
-            trouble = self._noted(error)
+            trouble = self._note_failure(error)
         except CourseError as error:  # the game was changed by another process, or cannot go on
             trouble = f"The bot cannot play on: {error}"
         finally:
@@ -238,10 +238,10 @@ class SessionPool:
         try:
             return OPENINGS in (await self._player(table)).capabilities
         except CannotPlayError as error:
-            raise CourseError(self._noted(error)) from error
+            raise CourseError(self._note_failure(error)) from error
 
-    def _noted(self, error: Exception) -> str:
-        """Note a failure for the operator; return the sentence for everybody with the game's address."""
+    def _note_failure(self, error: Exception) -> str:
+        """Note a failure for the operator, and return the sentence that players see."""
         self._context.failures.note("casual games", str(error))
         is_of_bot = isinstance(error, CannotPlayError) and not error.is_ours
         return f"The bot cannot play: {error}" if is_of_bot else CANNOT_RUN
@@ -259,7 +259,7 @@ class SessionPool:
         idle = [
             table
             for table in self._sessions
-            # The person may have moved since, while the session's task has not run yet.
+            # ``waits_for_person`` is still true after a move until the session's task runs.
             if table.waits_for_person and table.to_move != table.bot and room in self._rooms(table)
         ]
         if idle:

@@ -110,7 +110,7 @@ class TableChanges:
     async def save(self, table: Table, game: CasualGame) -> None:
         """Store a game.  Raises CourseError, StoreError; the table is then read again if possible."""
         with trio.CancelScope(shield=True):  # a connection that is lost leaves memory and disk alike
-            failure = await self._saved(table.game, game)
+            failure = await self._try_to_save(table.game, game)
             if failure is None:
                 table.game = game
                 return
@@ -119,8 +119,8 @@ class TableChanges:
                 await self.reload(table)
             raise failure
 
-    async def _saved(self, before: CasualGame, game: CasualGame) -> CourseError | StoreError | None:
-        """Store a game; return the error, None if there is none."""
+    async def _try_to_save(self, before: CasualGame, game: CasualGame) -> CourseError | StoreError | None:
+        """Store a game; return the exception that prevented this, or None."""
         try:
             await trio.to_thread.run_sync(self._context.course.casual_games.save, before, game)
         except (CourseError, StoreError) as error:

@@ -53,7 +53,7 @@ from tournaments.server.competitions.tournament_run import (
     Outcome,
     TournamentRun,
     folder_of,
-    may_pass,
+    is_transient,
     players_of,
 )
 from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpec, free_slug
@@ -137,7 +137,7 @@ class TournamentManager:
                     with self._begun_on_failure(competition):
                         await self._go_on(competition)
         except (*TROUBLE, CourseError) as error:
-            if known.state is CompetitionState.RUNNING and may_pass(error):
+            if known.state is CompetitionState.RUNNING and is_transient(error):
                 raise  # nobody would play it: all tournaments are taken up again after a moment
             self._context.failures.note(f"tournament {known.title}", error)
 

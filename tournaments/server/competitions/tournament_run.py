@@ -133,7 +133,7 @@ class TournamentRun:
                         lock.enter_context(directory.locked())  # excludes rulings by the command line
                     return await self._play_missing(directory.path)
                 except* (GameFilesError, SchedulerLostError, StoreError) as error:
-                    if not may_pass(error):
+                    if not is_transient(error):
                         raise
                     failures = 1 if self._has_played else failures + 1
                     self._run, self._retry_reason = None, str(first_error(error))
@@ -150,7 +150,7 @@ class TournamentRun:
     async def _is_to_be_played(self) -> bool:
         """Return whether the stored state is RUNNING.
 
-        The state can be another one: a run also begins if the state could perhaps not be stored.
+        Another state may be stored: a run also begins if it is unknown whether a change of state was stored.
         """
         get = self._context.course.competitions.get
         stored = await trio.to_thread.run_sync(get, self.competition.id)
@@ -226,13 +226,13 @@ async def players_of(
     return players
 
 
-def may_pass(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Return whether a tournament may go on by itself after an error; of a group, after all of them.
 
     That is so after the loss of a cluster's scheduler, and after failures of the database and of a full disk.
     """
     if isinstance(error, BaseExceptionGroup):
-        return all(map(may_pass, error.exceptions))
+        return all(map(is_transient, error.exceptions))
     if isinstance(error, StoreError):
         return error.is_ours and not error.is_damaged
     if isinstance(error, GameFilesError):

@@ -15,7 +15,7 @@ SLOWEST = 20_000
 DRAIN_S = 5.0
 """Seconds for which a rejected body is read on: a client that is still sending does not see the response."""
 UPLOAD_DRAIN_S = 60.0
-"""Seconds in place of these for an upload, which may be large: the student is to see the reason."""
+"""Seconds for which a rejected upload, which may be large, is read on: the student must see the reason."""
 
 
 class Body:
