@@ -37,6 +37,7 @@ from referee.process.launch import (
     first_process,
     has_reported_exit,
     launch,
+    sandbox_error,
     wait_readable,
 )
 from referee.process.player import DRAIN_READS, USUAL_LIMITS, SessionPlayer, now
@@ -141,7 +142,10 @@ class Bot(SessionPlayer):
             self._root = self._process.pid
         elif self._root is None:
             self._root = first_process(self._confined.status, self._process)
-            self._first_process = _open_pidfd(self._root)
+            try:
+                self._first_process = _open_pidfd(self._root)
+            except ProcessLookupError:  # it ended before this process had a CPU again
+                raise sandbox_error(self._process) from None
 
     @property
     def tree(self) -> ProcessTree | None:
@@ -424,10 +428,13 @@ def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO
 
 
 def _open_pidfd(pid: int) -> int | None:
+    """Return a pidfd; None if the system has none.  Raises ProcessLookupError and RefereeError."""
     if sys.platform != "linux":
         return None
     try:
         return os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
     except OSError as error:
         if error.errno == errno.ENOSYS:  # Linux before 5.3
             return None

@@ -169,7 +169,7 @@ def first_process(status: int, process: subprocess.Popen[bytes]) -> int:
     while b"\n" not in report:
         data = os.read(status, 4096) if wait_readable(status, SETUP_LIMIT_S) else b""
         if not data:
-            raise RefereeError(f"the sandbox could not be made{_error_output(process)}")
+            raise sandbox_error(process)
         report += data
     try:
         pid: int = json.loads(report.split(b"\n")[0])["child-pid"]
@@ -216,9 +216,9 @@ def bot_status(status: int) -> int:
     return status
 
 
-def _error_output(process: subprocess.Popen[bytes]) -> str:
-    """Return the error message of a process that should have started a bot."""
+def sandbox_error(process: subprocess.Popen[bytes]) -> RefereeError:
+    """Return the error of a bubblewrap that made no sandbox, with the message that it printed."""
     assert process.stderr is not None
     os.set_blocking(process.stderr.fileno(), False)
     text = process.stderr.read(4096) or b""
-    return f": {decode_bytes(text.strip())}" if text else ""
+    return RefereeError("the sandbox could not be made" + (f": {decode_bytes(text.strip())}" if text else ""))

@@ -216,12 +216,23 @@ async def test_a_bot_that_was_run_cannot_say_that_it_was_not(
     assert check_replay(record) == []
 
 
+GONE = f"""#!{sys.executable}
+import os, sys
+pid = os.fork()
+if pid == 0:
+    os.write(2, b"no room")
+    os._exit(1)
+os.waitpid(pid, 0)
+os.write(int(sys.argv[2]), b'{{"child-pid": %d}}\\n' % pid)
+"""
+"""Program that reports a first process that has ended already, as bubblewrap may seem to on a busy host."""
 FAILURES = {
     # Program in the place of bubblewrap, and the error.
     "#!/bin/sh\nexit 1\n": "the sandbox could not be made$",
     "#!/bin/sh\necho no room >&2; exit 1\n": "the sandbox could not be made: no room",
     "#!/bin/sh\nexit 0\n": "the sandbox could not be made",
     f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[2]), b'nonsense\\n')\n": "something unknown",
+    GONE: "the sandbox could not be made: no room",
     "#!/bin/sh\nexec sleep 30 # MARK\n": "the sandbox could not be made",
     "": "could not start a process|could not be made",
 }
