@@ -14,7 +14,7 @@ from tournaments.checking.check import check_bot
 from tournaments.checking.report import Report, Status
 from tournaments.checking.scenarios import Settings
 
-CONTROL = TimeControl(move_s=0.6, start_s=1.5)
+CONTROL = TimeControl(move_s=0.6, start_s=5)
 
 FLAGS = {
     # lines that are refused

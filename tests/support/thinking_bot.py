@@ -1,12 +1,13 @@
 """A bot that plays its first legal move after it has used time in a given way.
 
     thinking_bot.py [--cpu S | --wall S | --sleep S] [--threads N] [--ponder | --child-ponder | --fork-ponder]
-                    [--starve N [--sessions]]
+                    [--starve N [--sessions]] [--setup S]
 
 A move takes S seconds: of its own CPU time, of wall time that it spins, or of wall time that it sleeps.  With
 --threads so many threads spin meanwhile.  What ponders computes all the time, on its turn or not.  With
 --starve so many child processes compute while it is not on its turn, with --sessions each of them in a
-session of its own.  After END it writes to standard error "ended", its CPU time of each move, "took", and
+session of its own.  With --setup it computes after START until it was suspended and continued, and for S
+seconds more.  After END it writes to standard error "ended", its CPU time of each move, "took", and
 what each move took by its own clocks without waiting for a CPU, in microseconds.  Standard library only.
 """
 
@@ -27,6 +28,11 @@ def spin() -> None:
 
 def spin_for_ever() -> None:
     while True:
+        spin()
+
+
+def spin_until_continued(was_continued: threading.Event) -> None:
+    while not was_continued.is_set():
         spin()
 
 
@@ -112,13 +118,16 @@ def main() -> None:
     for clock in ("cpu", "wall", "sleep"):
         parser.add_argument(f"--{clock}", type=float)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--setup", type=float, default=0.0, help="CPU time after START that is used at once")
+    parser.add_argument("--setup", type=float, help="setup: until suspended, and this CPU time more")
     parser.add_argument("--ponder", action="store_true")
     parser.add_argument("--child-ponder", action="store_true")
     parser.add_argument("--fork-ponder", action="store_true")
     parser.add_argument("--starve", type=int, default=0)
     parser.add_argument("--sessions", action="store_true")
     arguments = parser.parse_args()
+    was_continued = threading.Event()
+    if arguments.setup:
+        signal.signal(signal.SIGCONT, lambda *_: was_continued.set())
     clock, seconds = "sleep", 0.0
     for name in ("cpu", "wall", "sleep"):
         if getattr(arguments, name) is not None:
@@ -138,6 +147,7 @@ def main() -> None:
         if word == "START":
             seat = fields[0]
             if arguments.setup:
+                spin_until_continued(was_continued)
                 think("cpu", arguments.setup, 1)
             gives_turn = seat == "South"
         elif word == "CHANGE":
