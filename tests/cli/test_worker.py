@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -26,6 +27,7 @@ from tournaments.engines.remote.host import Versions
 from tournaments.engines.remote.scheduler import open_scheduler
 from tournaments.engines.remote.waiting import DEMANDS, Demands
 from tournaments.engines.remote.worker import lab_worker
+from tournaments.engines.remote.worker.worker_plugin import Lifetime
 
 WEAK = Probe(Sandbox(Tier.WEAK), "bubblewrap (bwrap) is not installed", "apt-get install -y bubblewrap")
 CONFINED = Probe(Sandbox(Tier.BUBBLEWRAP), "no control group was delegated to us")
@@ -154,6 +156,27 @@ async def test_a_worse_host_than_the_tournament_demands_does_not_join(
         assert (result.exit_code, result.stdout) == (1, "")
         refused = f"Error: {address}: no scheduler at this address accepts the credentials of"
         assert result.stderr.startswith(refused)
+
+
+def test_a_lifetime_includes_the_time_until_the_worker_joins(
+    credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+
+    def slow_probe() -> Probe:
+        nonlocal now
+        now += 30.0
+        return WEAK
+
+    joined: list[dict[str, Any]] = []
+    monkeypatch.setattr(worker, "probe", slow_probe)
+    monkeypatch.setattr(lab_worker, "fetch_demands", lambda *_: Demands())
+    monkeypatch.setattr(lab_worker, "work", lambda _address, _trusted, how, **_calls: joined.append(how))
+    monkeypatch.setattr("time.time", lambda: now)
+    command = joining("tls://127.0.0.1:1", credentials.directory)
+    assert invoke(*command, "--lifetime", "100").exit_code == 0
+    (lifetime,) = (plugin for plugin in joined[0]["plugins"] if isinstance(plugin, Lifetime))
+    assert lifetime.ends_at == 1100.0
 
 
 @pytest.mark.cluster

@@ -1,6 +1,7 @@
 """`kalarena worker`."""
 
 import os
+import time
 from pathlib import Path
 
 import click
@@ -56,6 +57,7 @@ def command(
     What confines bots here is tried first, as `kalarena doctor` does, and a host that does it worse than the
     tournament demands does not join.
     """
+    ends_at = None if lifetime is None else time.time() + lifetime  # now, since joining can take seconds
     try:
         require_extra()
     except ClusterError as error:
@@ -88,7 +90,7 @@ def command(
         was_stopped = work(
             scheduler,
             trusted,
-            {"name": name, **worker_options(facts, slots, lifetime_s=lifetime)},
+            {"name": name, **worker_options(facts, slots, ends_at=ends_at)},
             joins=lambda: click.echo(str(facts)),
             joined=lambda: click.echo(
                 f"joined {scheduler}: plays {slots} game{'' if slots == 1 else 's'} at a time until this is "

@@ -57,16 +57,16 @@ def _tier(tier: Tier) -> str:
 
 
 def worker_options(
-    facts: HostFacts, slots: int, scratch: Path | None = None, lifetime_s: float | None = None
+    facts: HostFacts, slots: int, scratch: Path | None = None, ends_at: float | None = None
 ) -> dict[str, Any]:
     """Return arguments that make a ``distributed.Worker``, or the worker of a ``Nanny``, play games.
 
-    For ``scratch`` see ``GamePlugin``.  The worker is killed after ``lifetime_s``, and so begins no
-    game that would not end by then.
+    For ``scratch`` see ``GamePlugin``.  The worker is killed at ``ends_at``, in seconds since the epoch, and
+    so begins no game that would not end by then.
     """
     plugins: list[WorkerPlugin] = [GamePlugin(facts, slots, scratch)]
-    if lifetime_s is not None:
-        plugins.append(Lifetime(time.time() + lifetime_s))
+    if ends_at is not None:
+        plugins.append(Lifetime(ends_at))
     return {
         "nthreads": slots,
         "resources": resources(facts, slots),
@@ -190,7 +190,7 @@ class Lifetime(WorkerPlugin):  # type: ignore[misc]
 
         The end stays the same when the worker is restarted.
         """
-        self._ends_at = ends_at
+        self.ends_at = ends_at
         self._clock = clock
 
     def setup(self, worker: Worker) -> None:
@@ -214,7 +214,7 @@ class Lifetime(WorkerPlugin):  # type: ignore[misc]
             self._longest_s = max(self._longest_s, self._clock() - self._begun.pop(key))
 
     async def _leave_in_time(self) -> None:
-        while not is_too_late(self._ends_at - self._clock(), self._longest_s):  # noqa: ASYNC110 - time passes
+        while not is_too_late(self.ends_at - self._clock(), self._longest_s):  # noqa: ASYNC110 - time passes
             await asyncio.sleep(LIFETIME_POLL_S)
         self._worker.status = Status.paused  # waiting games move elsewhere, at the latest when it ends
         while self._begun:  # noqa: ASYNC110 - one check more or less does not matter
