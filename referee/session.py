@@ -32,6 +32,10 @@ EXIT_SETTLE_S = 0.2
 that was not on turn counts as the first one: the other bot may end because nothing new is sent to it.  An
 interpreter on a loaded machine takes up to 0.1 s to end."""
 
+START_SETTLE_S = 5.0
+"""Seconds that a bot is waited for if it still computes before START when the other one has ended: it may end,
+too, and neither wins then.  With eight times as many processes as cores, 0.5 s of CPU time took over 2 s."""
+
 LIMITS_POLL_S = 0.05
 CLOSE_POLL_S = 0.01
 """Seconds between two checks of the bots' memory; the second value applies when a bot is near its limit.  A
@@ -166,11 +170,15 @@ class Session:
     def _with_other_failure(self, event: Event) -> Event:
         """Return the event, with the other bot's end if neither had taken its START line."""
         if type(event) is ProcessEnded and event.other is None and self._match.starting == Side.SECOND:
-            other = 1 - event.player
-            wait_s = min(self._end_wait_s, EXIT_SETTLE_S)
-            end = self._bots[other].closed_input_event(InputClosed(other, event.at), wait_s)
-            if type(end) is ProcessEnded:
-                return event._replace(other=end)
+            other, until = 1 - event.player, now() + (START_SETTLE_S if self._end_wait_s else 0.0)
+            while True:
+                wait_s = min(self._end_wait_s, EXIT_SETTLE_S)
+                end = self._bots[other].closed_input_event(InputClosed(other, event.at), wait_s)
+                if type(end) is ProcessEnded:
+                    return event._replace(other=end)
+                tree = self._bots[other].tree
+                if now() >= until or tree is None or tree.activity() != "running":
+                    break
         return event
 
     def _handle(self, event: Event) -> None:

@@ -160,6 +160,19 @@ async def test_two_bots_that_crash_at_their_start_draw(tmp_path: Path, tier: str
 
 
 @pytest.mark.parametrize("seat", [0, 1])
+async def test_a_bot_that_still_starts_when_its_opponent_crashes_is_waited_for(
+    seat: int, tmp_path: Path
+) -> None:
+    """On a busy host every start takes long."""
+    text = "import sys, time\nwhile time.process_time() < 0.3: pass\nsys.exit(3)"
+    slow = Player("slow", (sys.executable, "-S", "-E", "-c", text), str(tmp_path))
+    quick = Player("quick", ("/bin/sh", "-c", "exit 4"), str(tmp_path))
+    record = await play_game(job(*((slow, quick) if seat == 0 else (quick, slow)), Sandbox()))
+    assert outcome(record) == (None, "start", "not-runnable"), record.result
+    assert check_replay(record) == []
+
+
+@pytest.mark.parametrize("seat", [0, 1])
 async def test_a_bot_that_crashes_at_its_start_loses_to_a_bot_that_does_not(
     seat: int, tmp_path: Path
 ) -> None:
