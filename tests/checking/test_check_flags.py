@@ -49,7 +49,7 @@ FLAGS = {
     "never-read": ("starts", "it neither read its START line from standard input nor sent anything"),
     "hang": ("plays-first", "it is neither computing nor in a read of its standard input"),
     "no-line-feed": ("plays-first", "It had written 'MOVE;1' without a line feed"),
-    "slow": ("idle", " ms (median), but in all of these"),
+    "slow": ("idle", " ms (median)"),  # in all moves together, or in each
     # its process
     "exit-at-once": ("starts", "exit status 3 before it had taken its START line"),
     "exit": ("plays-first", "its last words on standard error: 'ValueError: something went wrong'"),
