@@ -33,7 +33,7 @@ that was not on turn counts as the first one: the other bot may end because noth
 interpreter on a loaded machine takes up to 0.1 s to end."""
 
 START_SETTLE_S = 5.0
-"""Seconds that a bot is waited for if it still computes before START when the other one has ended: it may end,
+"""Seconds that a bot is waited for if it still computes before START when the other has ended: it may end,
 too, and neither wins then.  With eight times as many processes as cores, 0.5 s of CPU time took over 2 s."""
 
 LIMITS_POLL_S = 0.05
