@@ -169,17 +169,19 @@ class Session:
 
     def _with_other_failure(self, event: Event) -> Event:
         """Return the event, with the other bot's end if neither had taken its START line."""
-        if type(event) is ProcessEnded and event.other is None and self._match.starting == Side.SECOND:
-            other, until = 1 - event.player, now() + (START_SETTLE_S if self._end_wait_s else 0.0)
-            while True:
-                wait_s = min(self._end_wait_s, EXIT_SETTLE_S)
-                end = self._bots[other].closed_input_event(InputClosed(other, event.at), wait_s)
-                if type(end) is ProcessEnded:
-                    return event._replace(other=end)
-                tree = self._bots[other].tree
-                if now() >= until or tree is None or tree.activity() != "running":
-                    break
-        return event
+        if type(event) is not ProcessEnded or event.other is not None or self._match.starting != Side.SECOND:
+            return event
+        bot, began = self._bots[1 - event.player], now()
+        closed, wait_s = InputClosed(bot.index, event.at), min(self._end_wait_s, CLOSE_POLL_S)
+        while type(end := bot.closed_input_event(closed, wait_s)) is not ProcessEnded:
+            if bot.exit_descriptor is None or not wait_s or bot.limit_passed() is not None:
+                return event
+            if bot.index == Side.SECOND and bot.has_read_all():
+                return event  # it has started
+            is_computing = bot.tree is not None and bot.tree.activity() == "running"
+            if now() - began >= (START_SETTLE_S if is_computing else EXIT_SETTLE_S):
+                return event
+        return event._replace(other=end)
 
     def _handle(self, event: Event) -> None:
         """Pass an event to the match, with the counters that decide whether the time of a turn is over."""

@@ -172,6 +172,22 @@ async def test_a_bot_that_still_starts_when_its_opponent_crashes_is_waited_for(
     assert check_replay(record) == []
 
 
+async def test_a_bot_that_is_waited_for_has_limits(tmp_path: Path) -> None:
+    text = (
+        "import os, sys, time\n"
+        "children = [pid for _ in range(4) if (pid := os.fork())]\n"
+        "held = bytearray(os.urandom(1 << 20) * 80)\n"
+        "while time.process_time() < 0.4: pass\n"
+        "sys.exit(3)"
+    )
+    greedy = Player("greedy", (sys.executable, "-S", "-E", "-c", text), str(tmp_path))
+    quick = Player("quick", ("/bin/sh", "-c", "exit 4"), str(tmp_path))
+    game = replace(job(quick, greedy, sandbox_of("confined")), limits=replace(LIMITS, memory_mb=200))
+    record = await play_game(game)
+    assert outcome(record) == (1, "exit", "exited"), record.result  # the other process ended first
+    assert check_replay(record) == []
+
+
 @pytest.mark.parametrize("seat", [0, 1])
 async def test_a_bot_that_crashes_at_its_start_loses_to_a_bot_that_does_not(
     seat: int, tmp_path: Path
