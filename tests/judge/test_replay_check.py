@@ -133,7 +133,7 @@ async def test_real_games_with_faults_follow(what: str, seat: int) -> None:
 
 
 async def test_real_games_with_early_lines_follow() -> None:
-    slow = replace(scripted("--do", "slow"), name="victim")
+    slow = replace(scripted("--do", "slow-at-first"), name="victim")
     check_clean(await play(scripted("--do", "duplicate", "--reply", "1"), 0, slow))
     check_clean(await play(scripted("--do", "many-lines", "--reply", "1"), 1))
 

@@ -72,7 +72,7 @@ class Bot:
                     self.seat = "North"
                 if fields[2] == "YOU":
                     self.answer()
-                elif fields[2] == "OPP" and self.replies == self.reply:
+                elif fields[2] == "OPP":
                     self.off_turn()
             else:
                 break
@@ -89,6 +89,8 @@ class Bot:
         self.replies += 1
         if self.do == "slow":
             time.sleep(0.1)
+        if self.do == "slow-at-first" and self.replies <= 4:
+            time.sleep(0.5)
         if self.do == "empty-pit" and 0 not in self.pits():
             self.reply = self.replies + 1  # not yet
         if self.replies == self.reply and self.do:
@@ -153,10 +155,10 @@ class Bot:
             self.play()
 
     def off_turn(self) -> None:
-        """Misbehave right after the selected reply."""
-        if self.do == "exit-off-turn":
+        """Misbehave in the first turn of the opponent after the selected reply."""
+        if self.do == "exit-off-turn" and self.replies >= self.reply:
             os._exit(self.status)
-        if self.do == "duplicate":
+        if self.do == "duplicate" and self.replies == self.reply:
             self.say(f"MOVE;{self.legal()}\n".encode())
 
     def after_the_end(self) -> None:

@@ -6,14 +6,16 @@
 A move takes S seconds: of its own CPU time, of wall time that it spins, or of wall time that it sleeps.  With
 --threads so many threads spin meanwhile.  What ponders computes all the time, on its turn or not.  With
 --starve so many child processes compute while it is not on its turn, with --sessions each of them in a
-session of its own.  With --setup it computes after START until it was suspended and continued, and for S
-seconds more.  After END it writes to standard error "ended", its CPU time of each move, "took", and
+session of its own.  With --setup it computes after START until it has its first turn, and for S seconds
+more.  After END it writes to standard error "ended", its CPU time of each move, "took", and
 what each move took by its own clocks without waiting for a CPU, in microseconds.  Standard library only.
 """
 
 import argparse
 import hashlib
+import io
 import os
+import select
 import signal
 import sys
 import threading
@@ -31,8 +33,8 @@ def spin_for_ever() -> None:
         spin()
 
 
-def spin_until_continued(was_continued: threading.Event) -> None:
-    while not was_continued.is_set():
+def spin_until_readable() -> None:
+    while not select.select([0], [], [], 0)[0]:
         spin()
 
 
@@ -118,16 +120,13 @@ def main() -> None:
     for clock in ("cpu", "wall", "sleep"):
         parser.add_argument(f"--{clock}", type=float)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--setup", type=float, help="setup: until suspended, and this CPU time more")
+    parser.add_argument("--setup", type=float, help="setup: until the first turn, and this CPU time more")
     parser.add_argument("--ponder", action="store_true")
     parser.add_argument("--child-ponder", action="store_true")
     parser.add_argument("--fork-ponder", action="store_true")
     parser.add_argument("--starve", type=int, default=0)
     parser.add_argument("--sessions", action="store_true")
     arguments = parser.parse_args()
-    was_continued = threading.Event()
-    if arguments.setup:
-        signal.signal(signal.SIGCONT, lambda *_: was_continued.set())
     clock, seconds = "sleep", 0.0
     for name in ("cpu", "wall", "sleep"):
         if getattr(arguments, name) is not None:
@@ -142,12 +141,13 @@ def main() -> None:
     used_us: list[int] = []
     took_us: list[int] = []
     seat, board = "South", [1] * 4
-    for line in sys.stdin:
-        word, *fields = line.rstrip("\n").split(";")
+    # Unbuffered: a line that has come after START stays in the pipe, where it shows.
+    for line in io.FileIO(0):
+        word, *fields = line.decode().rstrip("\n").split(";")
         if word == "START":
             seat = fields[0]
             if arguments.setup:
-                spin_until_continued(was_continued)
+                spin_until_readable()
                 think("cpu", arguments.setup, 1)
             gives_turn = seat == "South"
         elif word == "CHANGE":
