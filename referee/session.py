@@ -32,9 +32,11 @@ EXIT_SETTLE_S = 0.2
 that was not on turn counts as the first one: the other bot may end because nothing new is sent to it.  An
 interpreter on a loaded machine takes up to 0.1 s to end."""
 
-START_SETTLE_S = 5.0
-"""Seconds that a bot is waited for if it still computes before START when the other has ended: it may end,
-too, and neither wins then.  With eight times as many processes as cores, 0.5 s of CPU time took over 2 s."""
+ENDING_LIMIT_S = 5.0
+"""Seconds that a bot is waited for at most while it seems to be ending, which takes long on a busy host.
+
+It is waited for before START if the other has ended, since neither wins if it ends, too, and after the end of
+its output or input.  With eight times as many processes as cores, 0.5 s of CPU time took over 2 s."""
 
 LIMITS_POLL_S = 0.05
 CLOSE_POLL_S = 0.01
@@ -165,7 +167,16 @@ class Session:
         event = bot.write(send.line)
         if type(event) is not InputClosed:
             return event
-        return self._with_other_failure(bot.closed_input_event(event, self._end_wait_s))
+        until = now() + ENDING_LIMIT_S
+        while type(end := bot.closed_input_event(event, self._end_wait_s)) is InputClosed:
+            if not self._end_wait_s or now() >= until or not self._is_ending(bot):
+                break
+        return self._with_other_failure(end)
+
+    def _is_ending(self, bot: SessionPlayer) -> bool:
+        """Return True if a bot has no process any more, or if it computes and nobody else is to move."""
+        activity = "" if bot.tree is None else bot.tree.activity()
+        return activity == "ended" or (activity == "running" and self._match.on_turn in (None, bot.index))
 
     def _with_other_failure(self, event: Event) -> Event:
         """Return the event, with the other bot's end if neither had taken its START line."""
@@ -178,8 +189,7 @@ class Session:
                 return event
             if bot.index == Side.SECOND and bot.has_read_all():
                 return event  # it has started
-            is_computing = bot.tree is not None and bot.tree.activity() == "running"
-            if now() - began >= (START_SETTLE_S if is_computing else EXIT_SETTLE_S):
+            if now() - began >= (ENDING_LIMIT_S if self._is_ending(bot) else EXIT_SETTLE_S):
                 return event
         return event._replace(other=end)
 
@@ -320,7 +330,9 @@ class Session:
         if bot.ended_at is not None and not self._exit_reported[bot.index]:
             due = bot.ended_at + (EXIT_SETTLE_S if bot.index == match.on_turn else 0.0)
         elif bot.output_ended_at is not None and not self._end_reported[bot.index]:
-            due = bot.output_ended_at + END_OF_OUTPUT_GRACE_S
+            due, at = bot.output_ended_at + END_OF_OUTPUT_GRACE_S, now()
+            if at >= due and self._is_ending(bot):
+                due = min(at + CLOSE_POLL_S, bot.output_ended_at + ENDING_LIMIT_S)
         else:
             return NEVER
         return due if match.deadline is None else min(due, match.deadline)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import tests.support.store_locations  # noqa: F401 - sets the limit for connections, here and in child processes
+from referee import session
 from referee.games.catalog import GAMES, parse_game
 from referee.sandbox.host_resources import core_count
 from tests.support.databases import (
@@ -88,6 +89,16 @@ def game_catalog() -> Iterator[None]:
     parse_game.cache_clear()
     for name in [name for name in sys.modules if name.startswith("kalarena_game ")]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def patient_referee(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait longer for the end of a process whose pipes are closed; not for a bot that closes them and stays.
+
+    On a busy machine, bubblewrap or an adapter can end seconds after the output of its bot.  The bot's fault
+    would be that it closed its output.
+    """
+    monkeypatch.setattr(session, "END_OF_OUTPUT_GRACE_S", 60.0)
 
 
 @pytest.fixture(scope="session")

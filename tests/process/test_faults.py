@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from referee import session
 from referee.judge.clock import TimeControl
 from referee.judge.events import InputClosed, OutputBlocked, Sent
 from referee.judge.limits import Limits
@@ -117,7 +118,11 @@ CONFINED_FIRST = ("exit-off-turn", "crlf", "close-input")
         for tier in TIERS
     ],
 )
-async def test_a_fault_loses_with_its_reason_and_a_sentence(what: str, tier: str) -> None:
+async def test_a_fault_loses_with_its_reason_and_a_sentence(
+    request: pytest.FixtureRequest, what: str, tier: str
+) -> None:
+    if what not in STAY:
+        request.getfixturevalue("patient_referee")
     reason, fault, words = FAULTS[what]
     seat = (len(what) + TIERS.index(tier)) % 2
     # An exit off turn must be seen before the opponent has moved.
@@ -138,6 +143,49 @@ async def test_a_fault_loses_with_its_reason_and_a_sentence(what: str, tier: str
     assert ("END" in received[seat]) == (reason is not Reason.EXIT)
     if what not in STAY:
         assert record.exit_status[1 - seat] == 0
+
+
+def lingering(folder: Path) -> Sandbox:
+    """A sandbox in which what is called late ends 1.5 s after its bot, as on a busy host."""
+    sandbox = sandbox_of("confined")
+    bwrap = folder / "bwrap"
+    bwrap.write_text(
+        f'#!/bin/sh\n{sandbox.tools.bwrap} "$@"\nstatus=$?\n'
+        'case "$*" in *late*) sleep 1.5;; esac\nexit $status\n'
+    )
+    bwrap.chmod(0o755)
+    return replace(sandbox, tools=replace(sandbox.tools, bwrap=str(bwrap)))
+
+
+@pytest.mark.parametrize("scripts", [("exit 3 # late", "exit 3"), ("exit 3", "exit 3 # late")])
+async def test_no_crash_at_the_start_wins_by_a_sandbox_that_ends_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripts: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(session, "ENDING_LIMIT_S", 60.0)
+    one, other = (Player(script, ("/bin/sh", "-c", script), str(tmp_path)) for script in scripts)
+    job = Job("late", "manchester", (one, other), CONTROL, UNHURRIED, sandbox=lingering(tmp_path))
+    assert outcome(await play_game(job)) == (None, "start", "not-runnable")
+
+
+COMPUTES_AT_ITS_END = """
+import os, time
+input()
+os.close(1)
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    pass
+os._exit(3)
+"""
+
+
+async def test_a_bot_that_still_computes_after_its_output_has_an_exit_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy host a process may take seconds to end."""
+    monkeypatch.setattr(session, "ENDING_LIMIT_S", 60.0)
+    culprit = Player("culprit", (sys.executable, "-S", "-E", "-c", COMPUTES_AT_ITS_END), "/")
+    record = await play_game(Job("late", "manchester", (culprit, honest()), CONTROL, UNHURRIED))
+    assert outcome(record) == (1, "exit", "exited"), record.result.detail
 
 
 @pytest.mark.parametrize("what", ACCEPTED)

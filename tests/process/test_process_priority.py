@@ -54,6 +54,26 @@ def test_a_raised_priority_is_that_of_the_session_too_and_ends(start: int, first
     assert meanwhile == [str(first), "-10" if before[1] != "-" else "-"]
 
 
+OVERLAP = """
+import contextlib
+from tournaments.processes.process_settings import AUTOGROUP, raised_priority
+def show():
+    print(AUTOGROUP.read_text().split()[-1] if AUTOGROUP.exists() else "-")
+show()
+with contextlib.ExitStack() as second:
+    with raised_priority(-10):
+        second.enter_context(raised_priority(-10))
+    show()
+show()
+"""
+
+
+@as_root
+def test_the_priority_of_a_session_is_put_back_after_two_servers_in_it() -> None:
+    before, meanwhile, after = output(OVERLAP)
+    assert before == meanwhile == after
+
+
 @as_root
 def test_without_the_right_to_raise_it_the_priority_stays() -> None:
     before, meanwhile, after = output(RAISES.format(start=3, drop="os.setgid(65534); os.setuid(65534)"))

@@ -35,15 +35,17 @@ def raised_priority(nice: int) -> Iterator[None]:
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, min(nice, before))
-    session = _autogroup_nice()
-    _set_autogroup_nice(nice if session is None else min(nice, session))
+    # If another process has raised the session's priority, it puts the old value back.
+    lower = session if (session := _autogroup_nice()) is not None and session > nice else None
+    if lower is not None:
+        _set_autogroup_nice(nice)
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, before)
-        if session is not None:  # other processes may be in it, whose shell has started this one
-            _set_autogroup_nice(session)
+        if lower is not None:  # other processes may be in it, whose shell has started this one
+            _set_autogroup_nice(lower)
 
 
 def _autogroup_nice() -> int | None:
