@@ -142,7 +142,8 @@ def plays_a_tournament_to_its_table(kalarena: Path, folder: Path) -> None:
 
 def serves_a_page(kalarena: Path, folder: Path) -> None:
     command: list[str | Path] = [kalarena, "serve", "--data", folder / "data", "--port", "0"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdout=pipe, text=True, start_new_session=True) as server:
         try:
             assert server.stdout is not None
             address = re.search(r"http://[^\s,]+", server.stdout.readline())

@@ -23,10 +23,10 @@ from tournaments.web.http.sessions import Cookie, Cookies
 
 UPLOADS_AT_ONCE = 10
 """Uploads of one account before the server refuses more for a while."""
-ANSWER_LIMIT_S = 60.0
+ANSWER_LIMIT_S = 240.0
 """Bound for one response on a busy machine."""
 
-DECIDED_WITHIN_S = 300.0
+DECIDED_WITHIN_S = 900.0
 """Bound for checks on a busy machine."""
 POLL_S = 0.1
 
