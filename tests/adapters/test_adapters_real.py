@@ -23,13 +23,19 @@ from tests.adapters.bots import (
     TURNS_NODE,
     TURNS_PYTHON,
 )
-from tests.support.confinement import outcome, sandbox_of
+from tests.support.confinement import UNHURRIED, outcome, sandbox_of
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
 
-CONTROL = TimeControl(move_s=1.0)
+pytestmark = pytest.mark.usefixtures("patient_referee")
 
+CONTROL = TimeControl(move_s=60.0, start_s=60.0, setup_s=0.0)
+"""A bot's process starts in its first turn, and the KGP adapter counts all time that passes."""
+HURRIED = TimeControl(move_s=0.5, start_s=60.0, setup_s=0.0)
+"""For bots that are to be out of time."""
+
+GAME = "manchester(4,3)"
 BOTS = {
     "turns python": ("turns", "bot.py", TURNS_PYTHON, "python3 bot.py"),
     "turns node": ("turns", "bot.js", TURNS_NODE, "node bot.js"),
@@ -50,7 +56,7 @@ def bot_of(folder: Path, kind: str, source: str | None = None, arguments: str = 
     return directory
 
 
-async def played(bot: Path, tier: str = "bare", game: str = "manchester(4,3)", **changes: Any) -> GameRecord:
+async def played(bot: Path, tier: str = "bare", game: str = GAME, **changes: Any) -> GameRecord:
     """A game of the bot against a sample bot."""
     player = resolve_bot(str(bot), bot.parent, game=game)
     opponent = resolve_bot("first_legal", bot.parent, game=game)
@@ -129,7 +135,9 @@ def test_a_bot_that_never_stops_sending_does_not_put_off_its_deadline() -> None:
 @pytest.mark.toolchain
 @pytest.mark.parametrize("kind", ["turns node", "turns lua", "kgp node"])
 async def test_a_bot_in_another_language_plays_by_score(tmp_path: Path, kind: str) -> None:
-    record = await played(bot_of(tmp_path, kind), "confined", control=TimeControl(move_s=0.2))
+    # "kgp node" sends no yield, and so takes all of its time in each of its two turns.
+    game, control = ("manchester(2,3)", TimeControl(move_s=1.0)) if kind == "kgp node" else (GAME, CONTROL)
+    record = await played(bot_of(tmp_path, kind), "confined", game, control=control)
     assert record.result.reason.value == "score"
 
 
@@ -155,7 +163,7 @@ async def test_a_printed_bot_of_ten_lines_plays_every_game(
     (source,) = (source for name, source in printed_bots() if name == language)
     assert len(source.splitlines()) <= 10
     bot = bot_of(tmp_path, KINDS[language], source)
-    record = await played(bot, "confined", game, control=TimeControl(move_s=1.0, start_s=10))
+    record = await played(bot, "confined", game)
     assert record.result.reason.value in ("score", "turn-cap")
     assert record.stderr[0] == ""
 
@@ -182,7 +190,7 @@ async def test_turns_play_kalamala_and_openings(tmp_path: Path) -> None:
 async def test_a_fault_is_the_bots_own(
     tmp_path: Path, kind: str, source: str, expected: tuple[int, str, str]
 ) -> None:
-    control = TimeControl(move_s=0.5, start_s=10, setup_s=0.0)
+    control = HURRIED if expected[2] in ("late", "closed-output") else CONTROL
     assert outcome(await played(bot_of(tmp_path, kind, source), control=control)) == expected
 
 
@@ -197,7 +205,7 @@ raise SystemExit(5)
 
 async def test_a_websocket_client_may_hang_up_before_it_has_sent_its_request(tmp_path: Path) -> None:
     bot = bot_of(tmp_path, "kgp python", HANGS_UP, "{ws}")
-    record = await played(bot, control=TimeControl(move_s=0.5, start_s=5, setup_s=0.0))
+    record = await played(bot)
     assert outcome(record) == (1, "exit", "exited")
     assert record.exit_status[0] == 5
     assert record.stderr[0] == ""
@@ -244,8 +252,8 @@ ENDS_BEFORE_ITS_CONNECTION = "if os.fork(): os._exit(0)\n        import time; ti
 async def test_an_adapter_names_the_mistake_on_standard_error(
     tmp_path: Path, kind: str, source: str, words: str
 ) -> None:
-    # The bot must make its mistake before its time is over: its interpreter starts in its first turn.
-    control = TimeControl(move_s=2.0, start_s=10, setup_s=0.0)
+    # The bot without a state goes on until its time is over; its process has started before its first turn.
+    control = replace(CONTROL, move_s=2.0) if "refer to a state" in words else CONTROL
     record = await played(bot_of(tmp_path, kind, source), game="kalah(2,2)", control=control)
     assert record.result.winner == 1
     assert record.stderr[0].splitlines()[0] == words
@@ -253,22 +261,22 @@ async def test_an_adapter_names_the_mistake_on_standard_error(
 
 async def test_a_turns_reply_without_a_line_feed_is_named(tmp_path: Path) -> None:
     source = "import sys\ninput()\nsys.stdout.write('1')\nsys.stdout.flush()\ninput()\n"
-    control = TimeControl(move_s=0.5, start_s=10, setup_s=0.0)
-    record = await played(bot_of(tmp_path, "turns python", source), game="kalah(2,2)", control=control)
+    bot = bot_of(tmp_path, "turns python", source)
+    # The adapter has read the reply when it is out of time, and writes its note after END.
+    record = await played(bot, game="kalah(2,2)", control=HURRIED, limits=UNHURRIED)
     assert record.result.reason is Reason.TIMEOUT
     assert record.stderr[0].startswith("turns adapter: the reply '1' had no line feed at the end of the game")
 
 
 async def test_a_turns_bot_that_keeps_its_reply_is_found_waiting_for_input(tmp_path: Path) -> None:
     source = TURNS_PYTHON.replace(", flush=True", "")
-    control = TimeControl(move_s=0.5, start_s=10, setup_s=0.0)
-    record = await played(bot_of(tmp_path, "turns python", source), game="kalah(2,2)", control=control)
+    record = await played(bot_of(tmp_path, "turns python", source), game="kalah(2,2)", control=HURRIED)
     assert "did you flush stdout?" in record.result.detail
 
 
 async def test_a_kgp_client_that_stays_after_goodbye_is_ended_without_a_fault(tmp_path: Path) -> None:
     bot = bot_of(tmp_path, "kgp python", KGP_PYTHON + "import threading\nthreading.Event().wait()\n")
-    record = await played(bot, game="kalah(2,2)")
+    record = await played(bot, game="kalah(2,2)", limits=UNHURRIED)
     assert (record.result.reason.value, record.exit_status[0]) == ("score", 0)
 
 

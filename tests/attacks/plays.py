@@ -20,7 +20,7 @@ from tournaments.cli.main import entry
 
 COMMAND = (sys.executable, "-m", "tests.attacks.plays")
 REPOSITORY = Path(__file__).resolve().parents[2]
-END_LIMIT_S = 30
+END_LIMIT_S = 120
 
 
 @dataclass(frozen=True)

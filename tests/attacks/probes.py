@@ -216,6 +216,7 @@ class Sampler:
         self.outside = Outside()
         self.longest_gap_s = 0.0
         """Longest time between two samples; on a busy machine the referee's checks are late, too."""
+        self._sampling_s = self._sampling_cpu_s = 0.0
         self._stop = threading.Event()
         self._before = machine_memory()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -230,10 +231,18 @@ class Sampler:
         self._stop.set()
         self._thread.join()
 
+    @property
+    def slowdown(self) -> float:
+        """The time that the samples took, as a multiple of their CPU time: what a busy machine costs."""
+        return max(1.0, self._sampling_s / self._sampling_cpu_s) if self._sampling_cpu_s else 1.0
+
     def _run(self) -> None:
         sampled_at = time.monotonic()
         while not self._stop.is_set():
+            began_s, began_cpu_s = time.monotonic(), time.thread_time()
             self._sample()
+            self._sampling_s += time.monotonic() - began_s
+            self._sampling_cpu_s += time.thread_time() - began_cpu_s
             self.longest_gap_s = max(self.longest_gap_s, time.monotonic() - sampled_at)
             sampled_at = time.monotonic()
             self._stop.wait(self.INTERVAL_S)

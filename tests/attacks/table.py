@@ -46,6 +46,8 @@ Held = Callable[[Got, Context], str | None]
 
 ANY_END: tuple[str, ...] = ()
 PLAYED = ("",)
+HAS_ENDED = ("exited", "closed-output")
+"""On a busy machine, a second can pass between the end of a bot's output and that of its sandbox."""
 
 
 @dataclass(frozen=True)
@@ -429,7 +431,7 @@ ALONE: dict[str, Attack] = {
     "threads": Attack("threads", ("{processes_over}",), "many threads at once", few_processes, ANY_END),
     "daemon": Attack("daemon", ("{heartbeat}",), "leave a process behind", none_left),
     "daemon-holds-output": Attack(
-        "daemon-holds-output", (), "leave a process that holds the bot's output", none_left, ("exited",)
+        "daemon-holds-output", (), "leave a process that holds the bot's output", none_left, HAS_ENDED
     ),
     "hopping": Attack("hopping", (), "leave a process whose id changes all the time", none_left),
     "ignore-signals": Attack(

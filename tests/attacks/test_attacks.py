@@ -17,7 +17,17 @@ from pathlib import Path
 import pytest
 
 from tests.attacks import plays, probes
-from tests.attacks.table import ALONE, ATTACKS, TOGETHER, UNCONFINED, Attack, Context, Got, little_memory
+from tests.attacks.table import (
+    ALONE,
+    ATTACKS,
+    PLAYED,
+    TOGETHER,
+    UNCONFINED,
+    Attack,
+    Context,
+    Got,
+    little_memory,
+)
 from tests.support.confinement import TIER_VARIABLE, needs_sandbox
 from tests.support.ordinary_user import USER, as_ordinary_user
 
@@ -27,7 +37,9 @@ START_S, MOVE_S = 5, 6
 """Time controls of a bot that makes one attack."""
 LATE_MOVE_S = 1
 """Time for a move of a bot whose attack is to use up that time."""
-GAME_LIMIT_S = 90
+PATIENT_S = 60
+"""Time where an attack does not use it up: for the start of most, and for the moves of one that plays on."""
+GAME_LIMIT_S = 300
 """Far beyond the clocks of any of these games."""
 UNCONFINED_LIMIT_S = 400
 """For an attack that nothing stops: 200,000 files take more than 90 s on a busy machine."""
@@ -36,7 +48,8 @@ LATE_S = 0.05
 """Longest time between two samples of an attempt that counts.  On a busier machine the referee's checks may
 be late, too, and a bot may fill more than POLL_MB meanwhile: the attack is made again."""
 OVER_LIMIT_S = 2.0
-"""A bot that misbehaves costs its own clocks and this much more."""
+"""A bot that misbehaves costs its own clocks and this much more.  A busy machine makes both longer: waits for
+a CPU are not charged."""
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="confinement is Linux's"),
@@ -194,9 +207,13 @@ def test_the_sandbox_holds(request: pytest.FixtureRequest, stage: Stage, names: 
     first_legal = Path(__file__).parents[2] / "sample_bots" / "first_legal.py"
     is_late = all(attack.verdict == ("late",) for attack in attacks.values())
     move_s = LATE_MOVE_S if is_late else MOVE_S * min(len(names), 5)
+    plays_on = all(attack.verdict == PLAYED for attack in attacks.values())
+    move_limit_s = PATIENT_S if plays_on else move_s
+    start_limit_s = START_S if "never-start" in names else PATIENT_S
     arguments = [
         *(str(bot), str(first_legal), "--json", "--sandbox", "required"),
-        *("--move-time", str(move_s), "--start-time", str(START_S), "--memory-mb", str(MEMORY_MB)),
+        *("--move-time", str(move_limit_s), "--start-time", str(start_limit_s)),
+        *("--memory-mb", str(MEMORY_MB)),
     ]
     for _ in range(ATTEMPTS):
         watches_memory = any(attack.held is little_memory for attack in attacks.values())
@@ -219,7 +236,8 @@ def test_the_sandbox_holds(request: pytest.FixtureRequest, stage: Stage, names: 
         assert not attack.verdict or (game["fault"] or "") in attack.verdict, (name, game["detail"])
     assert game["winner"] == 1 or game["fault"] is None, "it was not the attacker that lost"
     turns = 1 + sum(move["player"] == 0 for move in game["moves"])
-    assert game["duration_ms"] / 1000 < START_S + move_s * turns + OVER_LIMIT_S
+    own_s = START_S + move_s * turns + OVER_LIMIT_S
+    assert game["duration_ms"] / 1000 < own_s * sampler.slowdown
 
 
 def escaping(attacks: dict[str, Attack], *, needs_root: bool) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import random
+import select
 import shutil
 import subprocess
 import sys
@@ -132,6 +133,10 @@ def test_kills_at_random_moments_lose_nothing_that_was_reported(store: ContentSt
     for number in range(4):
         writers = [start(store, "many", 10_000 * number) for _ in range(2)]
         go(*writers)
+        if number == 3:  # by then one has reported something, however slow the machine is
+            pipe = writers[0].stdout
+            assert pipe is not None
+            assert select.select([pipe], [], [], RUN_LIMIT_S)[0]
         for writer in writers:
             with pytest.raises(subprocess.TimeoutExpired):
                 writer.wait(chance.uniform(0.005, 0.15))

@@ -5,13 +5,17 @@ from pathlib import Path
 import pytest
 
 from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
 from referee.sandbox.detection import AUTO, find_sandbox
+from tests.support.confinement import UNHURRIED
 from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Report, Status
 from tournaments.checking.scenarios import Settings
 
-CONTROL = TimeControl(move_s=0.5, start_s=5)
+CONTROL = TimeControl(move_s=20, start_s=60)
+HURRIED = TimeControl(move_s=0.5, start_s=60)
+"""For bots that are to be out of time."""
 
 HEAD = """
 import sys
@@ -115,14 +119,23 @@ MISTAKES = {
 """Mistake -> the program, the first item that fails, words of its sentence, words of its advice."""
 DECLARED = {"cannot take the openings that it declares": "openings", "takes TIME for END": "time"}
 QUICK = {"keeps its old seat", "counts pits from 0", "throws an exception"}
+LATE = {"waits for the opponent after its own extra turn", "does not flush"}
+STAYS = {"reads on after END", *LATE}
+"""Mistakes by which a bot does not end, so that each of its games takes the time to end."""
 
 
-def check(folder: Path, program: str, capability: str = "") -> Report:
+def check(
+    folder: Path,
+    program: str,
+    capability: str = "",
+    control: TimeControl = CONTROL,
+    limits: Limits = UNHURRIED,
+) -> Report:
     (folder / "bot.py").write_text(program)
     if capability:
         manifest = f'command = ["python3", "bot.py"]\ncapabilities = ["{capability}"]\n'
         (folder / "bot.toml").write_text(manifest)
-    settings = Settings(control=CONTROL, sandbox=find_sandbox(AUTO), total_s=120)
+    settings = Settings(control=control, limits=limits, sandbox=find_sandbox(AUTO), total_s=600)
     return check_bot(resolve_bot(str(folder), folder, game="manchester"), settings)
 
 
@@ -138,7 +151,8 @@ def test_the_program_without_a_mistake_passes(tmp_path: Path) -> None:
 )
 def test_a_mistake_is_named(tmp_path: Path, mistake: str) -> None:
     program, item, words, advice = MISTAKES[mistake]
-    report = check(tmp_path, program, DECLARED.get(mistake, ""))
+    control, limits = HURRIED if mistake in LATE else CONTROL, Limits() if mistake in STAYS else UNHURRIED
+    report = check(tmp_path, program, DECLARED.get(mistake, ""), control, limits)
     first = report.failures[0]
     assert first.id == item, first
     assert words in first.sentence
@@ -157,8 +171,8 @@ def test_a_traceback_at_the_end_is_a_warning(tmp_path: Path) -> None:
 def test_a_game_after_one_that_did_not_end_has_the_full_time_to_end(tmp_path: Path) -> None:
     over = "        over = fields[2] == 'END'\n        if fields[2]"
     program = HEAD + "over = False\n" + LOOP.replace("        if fields[2]", over)
-    program += "import time\ntime.sleep(120 if over else 0.2)\n"
-    report = check(tmp_path, program)
+    program += "import time\ntime.sleep(120 if over else 0.1)\n"
+    report = check(tmp_path, program, limits=Limits(end_grace_s=0.8))
     verdicts = {item.id: item.status for item in report.items}
     assert (verdicts["end"], verdicts["end-mid-game"]) == (Status.FAILED, Status.PASSED)
 
@@ -176,7 +190,7 @@ def test_a_bot_that_never_starts_passes_no_item(tmp_path: Path) -> None:
 
 def test_lines_that_are_no_moves_are_not_well_written(tmp_path: Path) -> None:
     program = "import sys\nfor line in sys.stdin: print('<html><b>x</b>', flush=True)\n"
-    report = check(tmp_path, program)
+    report = check(tmp_path, program, limits=Limits())  # it stays after END
     items = {item.id: item for item in report.items}
     assert (items["plays-first"].status, items["spelling"].status) == (Status.FAILED, Status.FAILED)
     assert "'<html><b>x</b>'" in items["plays-first"].sentence

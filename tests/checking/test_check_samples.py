@@ -1,7 +1,9 @@
 """`kalarena check` passes the sample bots in each game, and bots that have to be built."""
 
 import shutil
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,9 +11,10 @@ import pytest
 from referee.judge.clock import TimeControl
 from referee.judge.replay_check import check_replay
 from referee.sandbox.detection import AUTO, find_sandbox
-from tests.support.confinement import reading_bot
+from tests.support.confinement import UNHURRIED, reading_bot
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.resolve import resolve_bot
+from tournaments.checking import scenario_runner
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Item, Report, Status
 from tournaments.checking.scenarios import Scenario, Settings
@@ -19,12 +22,12 @@ from tournaments.checking.scenarios import Scenario, Settings
 if TYPE_CHECKING:
     from tournaments.checking.evidence import PlayedScenario
 
-CONTROL = TimeControl(move_s=5.0)
+CONTROL = TimeControl(move_s=60.0)
 SMALL = ("kalah(4,3)+pie", "kalah(3,2)")
 
 
 def check(bot: str, *games: str, rounds: int = 1) -> Report:
-    settings = Settings(games=games, control=CONTROL, sandbox=find_sandbox(AUTO), rounds=rounds, total_s=600)
+    settings = Settings(games, CONTROL, UNHURRIED, find_sandbox(AUTO), rounds, total_s=1800)
     return check_bot(resolve_bot(bot, Path.cwd(), game=games[0]), settings)
 
 
@@ -59,7 +62,7 @@ def test_a_small_game_in_full_with_records_and_callbacks() -> None:
     seen: list[Item] = []
     begun: list[tuple[Scenario, int, int]] = []
     played: list[PlayedScenario] = []
-    settings = Settings(games=("kalah(4,3)+pie",), control=CONTROL, rounds=2, seed=5)
+    settings = Settings(("kalah(4,3)+pie",), CONTROL, UNHURRIED, rounds=2, seed=5, total_s=1800)
     report = check_bot(
         resolve_bot("first_legal", Path.cwd()),
         settings,
@@ -100,16 +103,21 @@ def test_a_bot_that_has_to_be_built(tmp_path: Path) -> None:
     assert (tmp_path / "made.py").exists()
 
 
-@pytest.mark.slow
-def test_a_slow_bot_is_a_warning_if_no_full_game_fits_into_the_time() -> None:
-    settings = Settings(control=CONTROL, sandbox=find_sandbox(AUTO), total_s=6.0)
-    report = check_bot(reading_bot("--do", "slow"), settings)
+def test_a_slow_bot_is_a_warning_if_no_full_game_fits_into_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No game has the time for a second turn, and no time is left after a game from each seat."""
+    settings = Settings(control=CONTROL, limits=UNHURRIED, sandbox=find_sandbox(AUTO), total_s=600)
+    played: list[PlayedScenario] = []
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + settings.total_s * (len(played) > 1))
+    monkeypatch.setattr(scenario_runner, "time", clock)  # which only decides what is left out
+    monkeypatch.setattr(scenario_runner, "SHARE_OF_ONE", 0.0)
+    report = check_bot(reading_bot(), settings, on_played=played.append)
     plays = {item.id: item for item in report.items if item.id.startswith("plays-")}
     assert {item.status for item in plays.values()} == {Status.WARNING}
     for item in plays.values():
         assert "moves without a fault, but 0 full games" in item.sentence
         assert "--total-time" in item.sentence
-    assert [item.id for item in report.failures] in ([], ["idle"])
+    assert report.failures == ()
+    assert [each.was_ended_early for each in played] == [True, True]
 
 
 def test_a_board_without_any_choice() -> None:

@@ -19,7 +19,7 @@ from tournaments.web.data_directory import DataDirectory
 
 SITE = "http://127.0.0.1:9"
 """In the links of the mails; nothing listens there."""
-LIMIT_S = 60.0
+LIMIT_S = 180.0
 
 
 @pytest.fixture

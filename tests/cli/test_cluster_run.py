@@ -19,6 +19,7 @@ from tests.engines.games import becomes
 from tests.engines.lab_machines import (
     GONE_WITHIN_S,
     LIMIT_S,
+    REFUSED_S,
     SCHEDULER,
     Machine,
     machine,
@@ -236,7 +237,7 @@ async def test_an_interrupted_run_ends_its_encrypted_scheduler(tmp_path: Path) -
         _, _, address, _, credentials = printed_command(await head.says("waiting for workers"))
         trusted = Credentials(Path(credentials)).security()
         plain = address.replace("tls://", "tcp://")
-        assert await refusal(address, trusted) == ""
+        assert await refusal(address, trusted, LIMIT_S) == ""
         assert await refusal(plain, Security(require_encryption=False))
         head.process.send_signal(signal.SIGINT)
         assert await head.ends() == INTERRUPTED
@@ -244,9 +245,9 @@ async def test_an_interrupted_run_ends_its_encrypted_scheduler(tmp_path: Path) -
         assert await refusal(address, trusted)
 
 
-async def refusal(address: str, security: Security) -> str:
+async def refusal(address: str, security: Security, timeout_s: float = REFUSED_S) -> str:
     """The reason why a scheduler is not reached; empty if it is."""
-    return await trio.to_thread.run_sync(lambda: asyncio.run(why_refused(address, security)))
+    return await trio.to_thread.run_sync(lambda: asyncio.run(why_refused(address, security, timeout_s)))
 
 
 @pytest.mark.cluster

@@ -101,13 +101,14 @@ def test_play_json_contract() -> None:
 
 
 def test_play_players_keep_their_numbers_after_a_swap() -> None:
-    Path("opener.py").write_text("input(); print('MOVE;6')\nfor _ in range(9): input()\n")
+    opener = "input(); print('MOVE;6')\nfor _ in '12': input()\nprint('MOVE;9')\ninput()\n"
+    Path("opener.py").write_text(opener)
     Path("swapper.py").write_text("for _ in '12': input()\nprint('SWAP')\nfor _ in range(9): input()\n")
-    result = invoke("play", "opener.py", "swapper.py", "--move-time", "0.2", "--margin", "0", "--json")
+    result = invoke("play", "opener.py", "swapper.py", "--json")
     game = one_object(result.stdout)
     assert [(move["player"], move["move"]) for move in game["moves"]] == [(0, "6"), (1, "SWAP")]
-    # The opener does not answer any more, and is still player 0.
-    assert (game["winner"], game["reason"], game["score"]) == (1, "timeout", None)
+    # The opener loses by an illegal move, and is still player 0.
+    assert (game["winner"], game["reason"], game["score"]) == (1, "illegal-move", None)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,8 @@ def test_play_players_keep_their_numbers_after_a_swap() -> None:
     ],
 )
 def test_play_a_fault_is_a_result(bot: str, reason: str, word: str) -> None:
-    result = invoke("play", misbehaving(bot), "greedy", "--move-time", "0.2", "--json")
+    move_time = "0.2" if reason == "timeout" else "60"
+    result = invoke("play", misbehaving(bot), "greedy", "--move-time", move_time, "--json")
     assert result.exit_code == 0
     assert result.stderr == ""
     game = one_object(result.stdout)
@@ -160,7 +162,7 @@ def test_play_explains_the_last_words_of_a_bot_that_ended() -> None:
 def test_play_explains_the_last_words_of_a_late_bot_if_their_cause_is_known(
     words: str, is_explained: bool
 ) -> None:
-    program = f"import sys, time; input(); print({words!r}, file=sys.stderr, flush=True); time.sleep(60)"
+    program = f"import sys, time; print({words!r}, file=sys.stderr, flush=True); input(); time.sleep(60)"
     Path("waits.py").write_text(program)
     result = invoke("play", "waits.py", "first_legal", "--move-time", "0.1", "--sandbox", "off")
     assert "lost: out of time" in result.stdout

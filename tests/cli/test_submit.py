@@ -479,7 +479,7 @@ def test_a_warning_of_a_token_that_others_can_read(
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCourse]:
     folder = tmp_path_factory.mktemp("course")
-    with served_course(folder, game=GAME, move_s=1.0, sandbox_mode="off") as made:
+    with served_course(folder, game=GAME, move_s=10.0, sandbox_mode="off") as made:
         yield made
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.running.test_resume import GONE_WITHIN_S, all_end, descendants, open_pidfds
+from tests.running.test_resume import all_end, descendants, open_pidfds
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
 from tournaments.cli.tournament.live import PLAIN_FAULTS
 from tournaments.cli.tournament.outcome import PROBLEM_LINES, Outcome, program, same_command
@@ -276,7 +276,7 @@ def test_the_command_that_an_interrupted_run_prints_continues_it(
     process.send_signal(number)
     out, errors = process.communicate(timeout=RUN_LIMIT_S)
     assert process.returncode == 130
-    assert all_end(left_behind, GONE_WITHIN_S)
+    assert all_end(left_behind, RUN_LIMIT_S)
     assert "Traceback" not in errors
     assert out.startswith("Cup: ")
     results = folder / "the out"

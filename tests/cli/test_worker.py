@@ -117,7 +117,7 @@ async def test_a_worse_host_than_the_tournament_demands_does_not_join(
     credentials: Credentials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "probe", lambda: WEAK)
-    monkeypatch.setattr(lab_worker, "CONNECT_LIMIT_S", 5.0)
+    monkeypatch.setattr(lab_worker, "CONNECT_LIMIT_S", LIMIT_S)
     async with open_scheduler(credentials, tmp_path / "log", "127.0.0.1") as address:
 
         def refusal(demands: Demands, *more: str) -> str:

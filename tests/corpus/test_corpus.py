@@ -14,6 +14,8 @@ from tests.corpus.programs import PROGRAMS, SOURCES, tools_of
 from tests.support.confinement import needs_sandbox
 
 OPPONENT = "first_legal"
+UNHURRIED = ("--start-time", "120")
+"""All other limits are the defaults.  On a busy host, a large program takes most of the default 30 s."""
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="confinement is Linux's")
 
@@ -62,14 +64,14 @@ def test_a_bot_plays_unconfined(name: str, unconfined: Table, tmp_path: Path) ->
     needs_tools(name)
     bot = shutil.copytree(unconfined.corpus / name, tmp_path / name)
     for first, second in ((OPPONENT, str(bot)), (str(bot), "python-plain")):
-        outcome = unconfined.play(first, second, "--sandbox", "off")
+        outcome = unconfined.play(first, second, "--sandbox", "off", *UNHURRIED)
         assert outcome.reason == "score", str(outcome)
 
 
 @pytest.mark.parametrize("name", BOTS)
 def test_a_bot_plays_confined(name: str, confined: Table) -> None:
     needs_tools(name)
-    outcome = confined.play(name, OPPONENT, "--sandbox", "required")
+    outcome = confined.play(name, OPPONENT, "--sandbox", "required", *UNHURRIED)
     assert outcome.reason == "score", str(outcome)
 
 
@@ -79,7 +81,8 @@ def test_a_jar_plays_by_its_command_line(name: str, confined: Table) -> None:
     """As the course's own engine is given its bots; a confined one sees only the files that it names."""
     needs_tools(name)
     folder = confined.corpus / name
-    outcome = confined.play("java -jar bot.jar", OPPONENT, "--sandbox", "required", folder=folder)
+    options = ("--sandbox", "required", *UNHURRIED)
+    outcome = confined.play("java -jar bot.jar", OPPONENT, *options, folder=folder)
     assert outcome.reason == "score", str(outcome)
 
 

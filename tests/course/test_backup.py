@@ -169,7 +169,7 @@ def test_each_database_is_copied_as_of_one_moment_while_it_is_written(tmp_path: 
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        assert began.wait(10)
+        assert began.wait(60)
         manifests = [backed_up(data, tmp_path / f"{number}.tar") for number in range(3)]
     finally:
         stop.set()

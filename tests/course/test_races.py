@@ -15,7 +15,7 @@ from tournaments.course.settings import Settings
 from tournaments.database.base import Location
 
 THREADS = 8
-LIMIT_S = 60
+LIMIT_S = 240
 
 
 def at_once(actions: Sequence[Callable[[], object]]) -> list[object]:

@@ -12,7 +12,7 @@ from referee.playing import Job
 from tests.process.test_faults import honest, scripted
 from tournaments.engines.base import OnStart
 
-LIMIT_S = 60
+LIMIT_S = 300
 """Bound for what takes a second or two."""
 LOOK_S = 0.01
 """Interval at which conditions without an event are checked."""
@@ -20,7 +20,7 @@ LOOK_S = 0.01
 
 def job(first: Player | None = None, second: Player | None = None, key: str = "r001-1v2") -> Job:
     """A small game; between honest bots unless others are given."""
-    return Job(key, "kalah(4,3)", (first or honest(), second or honest()), TimeControl(move_s=5))
+    return Job(key, "kalah(4,3)", (first or honest(), second or honest()), TimeControl(move_s=60))
 
 
 def unhurried() -> Player:

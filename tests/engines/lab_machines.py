@@ -16,9 +16,9 @@ from tests.support.builders import KALARENA
 
 SCHEDULER = (sys.executable, "-P", "-m", "tournaments.engines.remote.scheduler_process")
 """A program for ``machine``."""
-LIMIT_S = 180.0
+LIMIT_S = 300.0
 """Bound for what takes some seconds where cores are free."""
-GONE_WITHIN_S = 20.0
+GONE_WITHIN_S = 120.0
 """Bound for the end of what somebody who was killed leaves behind: a second, where cores are free."""
 LOOK_S = 0.02
 REFUSED_S = 3.0

@@ -33,8 +33,8 @@ CPUS = 2
 """Cores of the node, independent of this machine: enough for two games at a time."""
 MEMORY_MB = 4000
 
-START_LIMIT_S = 60.0
-END_LIMIT_S = 30.0
+START_LIMIT_S = 300.0
+END_LIMIT_S = 60.0
 POLL_S = 0.1
 
 PR_SET_CHILD_SUBREAPER = 36

@@ -35,7 +35,7 @@ MOMENTS = (*2 * ["any"], *4 * ["played"], *2 * ["ended"])
 """A kill comes at any moment, as while something starts, or while games are played, or when one has ended."""
 LATEST_S = 0.3
 """And so long after that at the latest."""
-LIMIT_S = 600.0
+LIMIT_S = 1800.0
 """Bound for the whole tournament, which takes half a minute where cores are free."""
 MARKER = "KALARENA_TEST_CLUSTER"
 """In the environment of all processes of the tournament, bots among them."""

@@ -21,7 +21,7 @@ from tests.support.judging import Judged
 from tournaments.engines.base import followed
 from tournaments.engines.local import open_local_engine
 
-LIMIT_S = 60
+LIMIT_S = 300
 
 
 class Reader:
@@ -66,7 +66,7 @@ def played(record: GameRecord) -> list[str]:
 
 
 def job(**changes: object) -> Job:
-    return Job("r001-1v2", "kalah(4,3)", (honest(), honest()), TimeControl(move_s=5), **changes)  # type: ignore[arg-type]
+    return Job("r001-1v2", "kalah(4,3)", (honest(), honest()), TimeControl(move_s=60), **changes)  # type: ignore[arg-type]
 
 
 # One feed, and a judge with made-up times.

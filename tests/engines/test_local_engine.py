@@ -204,7 +204,7 @@ async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, ti
             await becomes(lambda: len(sleepers(seconds)) == 2, LIMIT_S)
             (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid, seconds)]
             os.kill(worker, signal.SIGKILL)
-        await becomes(lambda: not living_processes_with(f"sleep {seconds}"), 1.0)
+        await becomes(lambda: not living_processes_with(f"sleep {seconds}"), LIMIT_S)
 
 
 async def test_a_lost_worker_does_not_end_the_programs_of_its_caller(

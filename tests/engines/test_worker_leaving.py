@@ -12,13 +12,14 @@ from typing import Any, cast
 import pytest
 from distributed import Status, Worker
 
+from tests.support.builders import RUN_LIMIT_S
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.slurm import NOTHING, _AsManyAsGames, complaint, last_words
 from tournaments.engines.remote.worker import lab_worker, worker_plugin
 from tournaments.engines.remote.worker.worker_plugin import LONGER, NAME, SPARE_S, Lifetime, is_too_late
 
-LIMIT_S = 10.0
+LIMIT_S = 120.0
 GAME = (f"{NAME}-cup", "r001-1v2", "1")
 
 
@@ -145,7 +146,7 @@ assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_import_of_dask_jobqueue_changes_no_signal_handler() -> None:
-    subprocess.run([sys.executable, "-c", IMPORT], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", IMPORT], check=True, timeout=RUN_LIMIT_S)
 
 
 def rule(cluster: FakeCluster) -> Any:

@@ -18,7 +18,7 @@ import uvloop
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.host_resources import usable_cores
-from tests.engines.games import assassin, job, unhurried
+from tests.engines.games import LIMIT_S, assassin, job, unhurried
 from tests.process.test_faults import honest
 from tests.support.confinement import needs_sandbox
 from tournaments.engines.base import EngineError, WorkerLostError
@@ -233,7 +233,7 @@ async def test_a_worker_ends_while_it_prepares_a_game(place: Place, monkeypatch:
     playing.cancel()
     await playing
     try:
-        await asyncio.wait_for(place.plugin.teardown(cast("Any", place.worker)), worker_play.ENDS_WITHIN_S)
+        await asyncio.wait_for(place.plugin.teardown(cast("Any", place.worker)), LIMIT_S)
     finally:
         goes_on.set()
     place.plugin.transition(KEY, "executing", "memory")

@@ -67,7 +67,9 @@ def expected_lines(transcript: Transcript, player: int) -> list[str]:
 
 def time_control(transcript: Transcript) -> TimeControl:
     """The old engine's limit; where it had none, one that ends the games of bots that hang."""
-    return TimeControl(game_s=LIMIT_S) if transcript.limited else TimeControl(move_s=1.0)
+    if transcript.limited:
+        return TimeControl(game_s=LIMIT_S)
+    return TimeControl(move_s=1.0 if transcript.killed else 20.0)
 
 
 class Replay:

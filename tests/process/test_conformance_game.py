@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from referee.conformance import game as conformance_game
 from referee.conformance.game import FORFEIT_LINE, play_conformance_game
 from referee.conformance.script import ConformanceGame, TestOpponent
 from referee.errors import RefereeError
@@ -19,8 +20,9 @@ from referee.playing import Job, environment_of
 from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import TIERS, UNHURRIED, reading_bot, sandbox_of
 
-CONTROL = TimeControl(move_s=1.0, start_s=5)
-LIMITS = Limits(end_grace_s=0.3)
+CONTROL = TimeControl(move_s=60, start_s=60)
+BRIEF = Limits(end_grace_s=0.3)
+"""For bots that do not end by themselves."""
 OTHER = Player("examiner", ("examiner",), "/")
 
 
@@ -39,7 +41,7 @@ def play(
     sandbox: Sandbox | None = None,
     opening: str = "",
     player: Player | None = None,
-    limits: Limits = LIMITS,
+    limits: Limits = UNHURRIED,
 ) -> ConformanceGame:
     bot = player or reading_bot(*arguments)
     players = (bot, OTHER) if index == 0 else (OTHER, bot)
@@ -53,7 +55,7 @@ def play(
 
 @pytest.mark.parametrize(("index", "tier"), [*enumerate(TIERS[:2]), (0, "bare"), (1, "bare")])
 def test_a_whole_game(index: int, tier: str) -> None:
-    found = play(index=index, sandbox=sandbox_of(tier), limits=UNHURRIED)
+    found = play(index=index, sandbox=sandbox_of(tier))
     assert found.record.result.reason is Reason.SCORE
     assert found.record.exit_status == (0, 0)
     seen = found.observed
@@ -73,16 +75,32 @@ def test_output_after_end_is_observed() -> None:
 
 
 def test_a_bot_that_stays_is_killed_after_the_grace() -> None:
-    found = play("--do", "stay-after-end")
+    found = play("--do", "stay-after-end", limits=BRIEF)
     assert (found.observed.ended_us, found.observed.activity) == (None, "waiting")
     assert found.record.exit_status[0] == -9
 
 
-def test_fragmented_and_unexpected_lines() -> None:
-    pieces = play("--do", "pieces").observed.fragmented_lines
-    assert [piece.line for piece in pieces] == ["MOVE;1"]
-    assert 1 < pieces[0].count <= 7  # on a busy machine some are read together
+PIECES = """
+import fcntl, os, sys, termios
+for line in sys.stdin:
+    if line == "START;South\\n":
+        for byte in b"MOVE;1\\n":
+            os.write(1, bytes([byte]))
+            while any(fcntl.ioctl(1, termios.FIONREAD, bytes(4))):
+                os.sched_yield()
+    elif line == "END\\n":
+        break
+"""
+"""Bot that sends each byte of its first move when the one before it was read."""
+
+
+def test_fragmented_and_unexpected_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    bot = Player("bot", (sys.executable, "-S", "-E", "-c", PIECES), "/")
+    pieces = play(player=bot, opponent=TestOpponent(last_legal, stops_at=1)).observed.fragmented_lines
+    assert [(piece.line, piece.count) for piece in pieces] == [("MOVE;1", 7)]
     assert pieces[0].span_us > 0
+    # A bot that waits for a CPU before its line must not be taken for one that sends none.
+    monkeypatch.setattr(conformance_game, "QUIET_S", 60.0)
     seen = play("--do", "move-at-start", index=1).observed
     assert (seen.unexpected_lines[0].line, seen.unexpected_lines[0].after) == ("MOVE;1", "START;North")
 
@@ -100,7 +118,7 @@ def test_a_child_that_lives_on_is_named() -> None:
 
 
 def test_the_opponent_can_end_the_game_while_the_bot_waits() -> None:
-    found = play(index=1, opponent=TestOpponent(last_legal, stops_at=3), limits=UNHURRIED)
+    found = play(index=1, opponent=TestOpponent(last_legal, stops_at=3))
     assert found.record.result.winner == 1
     assert found.record.result.fault == "unknown-message"
     assert sum(line.line == FORFEIT_LINE for line in found.record.wire) == 1
@@ -110,7 +128,7 @@ def test_the_opponent_can_end_the_game_while_the_bot_waits() -> None:
 
 @pytest.mark.parametrize("turn", [1, 3])
 def test_the_opponent_can_exit_while_the_bot_thinks(turn: int) -> None:
-    found = play(opponent=TestOpponent(last_legal, leaves_in=turn), limits=UNHURRIED)
+    found = play(opponent=TestOpponent(last_legal, leaves_in=turn))
     assert (found.record.result.winner, found.record.result.fault) == (0, "exited")
     assert sum(move.player == 0 for move in found.record.moves) in (turn - 1, turn)
     assert found.observed.was_on_turn
@@ -145,7 +163,7 @@ def test_a_command_that_cannot_be_run() -> None:
 def test_cancellation_ends_the_game_and_the_bot(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.write(writer, b"!")
-    job = Job("conformance", "manchester", (reading_bot("--do", "hang"), OTHER), CONTROL, LIMITS)
+    job = Job("conformance", "manchester", (reading_bot("--do", "hang"), OTHER), CONTROL, BRIEF)
     with pytest.raises(RefereeError, match="the game was cancelled"):
         play_conformance_game(job, 0, TestOpponent(last_legal), cancel_fd=reader)
     os.close(reader)

@@ -70,16 +70,16 @@ def test_an_opening_is_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choose", "expected"),
+    ("choose", "move_s", "expected"),
     [
-        (failing, (1, "exit", "exited")),
-        (lambda game, state: "99", (1, "illegal-move", "no-such-pit")),
-        (lambda game, state: "x", (1, "protocol", "bad-number")),
-        (lambda game, state: threading.Event().wait(5), (1, "timeout", "late")),
+        (failing, 60, (1, "exit", "exited")),
+        (lambda game, state: "99", 60, (1, "illegal-move", "no-such-pit")),
+        (lambda game, state: "x", 60, (1, "protocol", "bad-number")),
+        (lambda game, state: threading.Event().wait(5), 0.1, (1, "timeout", "late")),
     ],
 )
-def test_a_fault_of_a_function_loses(choose: Choose, expected: tuple[int, str, str]) -> None:
-    record = checked(play(FunctionPlayer(choose), GREEDY, "kalah(3,2)", move_s=0.1))
+def test_a_fault_of_a_function_loses(choose: Choose, move_s: float, expected: tuple[int, str, str]) -> None:
+    record = checked(play(FunctionPlayer(choose), GREEDY, "kalah(3,2)", move_s=move_s))
     assert outcome(record) == expected
 
 

@@ -28,8 +28,9 @@ KILLS_OF_REFEREES = 24
 KILLS_OF_STARTERS = 20
 LATEST_S = 0.008
 """After the start of bubblewrap, which has done all that matters by then."""
-GONE_WITHIN_S = 10.0
-"""So long after its referee was killed a bot may live: milliseconds where cores are free."""
+GONE_WITHIN_S = 120.0
+"""So long after its referee was killed a bot may live: milliseconds where cores are free.  The reaper may
+have to start first."""
 LOOKS = 3
 """Times that no process must be found."""
 POLL_MS = 1

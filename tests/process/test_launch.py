@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from referee import session
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
@@ -20,7 +21,7 @@ from referee.judge.results import GameRecord, Player
 from referee.playing import Job, play_game
 from referee.process import launch
 from referee.process.bot import Bot
-from referee.process.launch import NotRunnableError
+from referee.process.launch import NotRunnableError, wait_readable
 from referee.sandbox import reaper
 from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import (
@@ -34,8 +35,12 @@ from tests.support.confinement import (
 )
 from tests.support.paths import SUPPORT
 
-CONTROL = TimeControl(move_s=20, start_s=20)
+pytestmark = pytest.mark.usefixtures("patient_referee")
+
+CONTROL = TimeControl(move_s=60, start_s=60)
 LIMITS = Limits(end_grace_s=0.2)
+PATIENCE_S = 60.0
+"""Nothing waits that long unless it has failed."""
 
 
 LONG = "manchester"
@@ -131,6 +136,14 @@ async def test_a_command_that_cannot_be_run(
     assert living_with(mark) == []
 
 
+@pytest.fixture
+def both_ends_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the second end of two bots, whatever the bot and its sandbox do until then."""
+    monkeypatch.setattr(session, "EXIT_SETTLE_S", PATIENCE_S)
+    monkeypatch.setattr(session, "ENDING_LIMIT_S", PATIENCE_S)
+
+
+@pytest.mark.usefixtures("both_ends_awaited")
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("problem", ["missing", pytest.param("loader", marks=pytest.mark.slow)])
 async def test_two_bots_that_cannot_be_run_draw(tmp_path: Path, problem: str, tier: str) -> None:
@@ -143,6 +156,7 @@ async def test_two_bots_that_cannot_be_run_draw(tmp_path: Path, problem: str, ti
     assert check_replay(record) == []
 
 
+@pytest.mark.usefixtures("both_ends_awaited")
 @pytest.mark.parametrize("tier", TIERS)
 async def test_two_bots_that_crash_at_their_start_draw(tmp_path: Path, tier: str) -> None:
     scripts = ("echo broken >&2; exit 3", "kill -9 $$")
@@ -161,18 +175,32 @@ async def test_two_bots_that_crash_at_their_start_draw(tmp_path: Path, tier: str
 
 @pytest.mark.parametrize("seat", [0, 1])
 async def test_a_bot_that_still_starts_when_its_opponent_crashes_is_waited_for(
-    seat: int, tmp_path: Path
+    seat: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a busy host every start takes long."""
-    text = "import sys, time\nwhile time.process_time() < 0.3: pass\nsys.exit(3)"
+    """On a busy host every start takes long.  The opponent crashes when the bot computes."""
+    monkeypatch.setattr(session, "ENDING_LIMIT_S", PATIENCE_S)
+    os.mkfifo(tmp_path / "computes")
+    text = (
+        "import os, time\nopen('computes', 'w').close()\nwhile time.process_time() < 0.3: pass\nos._exit(3)"
+    )
     slow = Player("slow", (sys.executable, "-S", "-E", "-c", text), str(tmp_path))
-    quick = Player("quick", ("/bin/sh", "-c", "exit 4"), str(tmp_path))
+    quick = Player("quick", ("/bin/sh", "-c", "read line < computes; exit 4"), str(tmp_path))
     record = await play_game(job(*((slow, quick) if seat == 0 else (quick, slow)), Sandbox()))
     assert outcome(record) == (None, "start", "not-runnable"), record.result
     assert check_replay(record) == []
 
 
-async def test_a_bot_that_is_waited_for_has_limits(tmp_path: Path) -> None:
+async def test_a_bot_that_is_waited_for_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bots: list[Bot] = []
+    wait_ready = Bot.wait_ready
+
+    def begin_when_the_other_has_ended(bot: Bot) -> None:
+        bots.append(bot)
+        if bot.index == 1:  # else it could pass its limit first, and lose
+            assert wait_readable(bots[0].exit_descriptor or -1, PATIENCE_S)
+        wait_ready(bot)
+
+    monkeypatch.setattr(Bot, "wait_ready", begin_when_the_other_has_ended)
     text = (
         "import os, sys, time\n"
         "children = [pid for _ in range(4) if (pid := os.fork())]\n"
@@ -262,7 +290,7 @@ FAILURES = {
     "#!/bin/sh\nexit 0\n": "the sandbox could not be made",
     f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[2]), b'nonsense\\n')\n": "something unknown",
     GONE: "the sandbox could not be made: no room",
-    "#!/bin/sh\nexec sleep 30 # MARK\n": "the sandbox could not be made",
+    "#!/bin/sh\nexec sleep 600 # MARK\n": "the sandbox could not be made",
     "": "could not start a process|could not be made",
 }
 
@@ -277,12 +305,11 @@ async def test_a_sandbox_that_fails_is_no_loss(
         bwrap.write_text(program.replace("MARK", mark))
         bwrap.chmod(0o755)
     sandbox = replace(sandbox, tools=replace(sandbox.tools, bwrap=str(bwrap)))
-    if "sleep" in program:
-        monkeypatch.setattr(launch, "SETUP_LIMIT_S", 0.2)
+    monkeypatch.setattr(launch, "SETUP_LIMIT_S", 0.2 if "sleep" in program else PATIENCE_S)
     began = trio.current_time()
     with pytest.raises(RefereeError, match=FAILURES[program]):
         await play_game(job(reading_bot(f"--do={mark}"), reading_bot(), sandbox))
-    assert trio.current_time() - began < 20  # not the 30 s of the program that hangs
+    assert trio.current_time() - began < 300  # not the 600 s of the program that hangs
     assert living_with(mark) == []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from referee.judge import match
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.replay_check import check_replay
@@ -17,9 +18,13 @@ from referee.judge.results import GameRecord, Player, Reason
 from referee.playing import Job, play_game
 from tests.support.confinement import reading_bot, sandbox_of
 
-QUICK_CONTROL = TimeControl(move_s=1.0, margin_s=0.05, start_s=20, setup_s=0.05)
+pytestmark = pytest.mark.usefixtures("patient_referee")
+
+QUICK_CONTROL = TimeControl(move_s=1.0, margin_s=0.05, start_s=60, setup_s=0.05)
+"""For programs that are to be out of time."""
 PATIENT = TimeControl(move_s=60, start_s=60)
-COMPILE_LIMIT_S = 120.0
+COMPILE_LIMIT_S = 900.0
+"""Go compiles its library first, which takes long on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +256,8 @@ MISTAKES: dict[str, tuple[Program, Reason | None, str, str]] = {
 )
 async def test_a_mistake(tmp_path: Path, make: Make, name: str, tier: str) -> None:
     program, reason, detail, note = MISTAKES[name]
-    record = await play(tmp_path, make(program), tier, Limits(end_grace_s=0.3), QUICK_CONTROL)
+    control = QUICK_CONTROL if reason is Reason.TIMEOUT else PATIENT
+    record = await play(tmp_path, make(program), tier, Limits(end_grace_s=0.3), control)
     assert reason in (None, record.result.reason), record.result
     assert detail in record.result.detail
     assert note in f"{record.result.note} {record.result.detail}"
@@ -363,8 +369,10 @@ HOGS: dict[str, tuple[Program, int]] = {
     "name", [pytest.param(name, marks=() if name == "python" else pytest.mark.toolchain) for name in HOGS]
 )
 async def test_a_program_that_allocates_beyond_its_limit(
-    tmp_path: Path, make: Make, name: str, tier: str
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch, name: str, tier: str
 ) -> None:
+    # Each program ends after its message, on a busy machine later than the judge waits for that.
+    monkeypatch.setattr(match, "CAUSE_WAIT_US", 60_000_000)
     program, data_kib = HOGS[name]
     words = make(program)
     if tier == "bare" and data_kib:

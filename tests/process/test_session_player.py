@@ -27,7 +27,10 @@ from tests.support.confinement import UNHURRIED, outcome, reading_bot
 GAME = "manchester(3,2)"
 REMOTE = Player("remote", ("a service",), "/")
 QUICK = TimeControl(move_s=0.25, setup_s=0)
+BRISK = TimeControl(move_s=1.0, setup_s=0)
+"""Limits that the bot keeps on a busy machine, too."""
 SLOW = TimeControl(game_s=60, increment_s=1)
+PATIENT = TimeControl(move_s=60)
 
 
 class RemotePlayer(SessionPlayer):
@@ -44,7 +47,7 @@ class RemotePlayer(SessionPlayer):
 
 
 async def play_remotely(control: TimeControl, own: TimeControl | None, think_s: float) -> GameRecord:
-    """Play a game of a bot against a player who thinks for a while in another task."""
+    """Play a game of a bot against a player who thinks for a while in another task, in the first turn."""
     job = Job("remote", GAME, (reading_bot(), REMOTE), control, UNHURRIED, own_controls=(None, own))
     to_player, lines = trio.open_memory_channel[str](10)
     players: list[RemotePlayer] = []
@@ -54,10 +57,11 @@ async def play_remotely(control: TimeControl, own: TimeControl | None, think_s: 
         return players[0]
 
     async def converse() -> None:
-        follower = GameFollower(parse_game(GAME))
+        follower, left_s = GameFollower(parse_game(GAME)), think_s
         while not follower.over:
             if follower.receive(await lines.receive()):
-                await trio.sleep(think_s)
+                await trio.sleep(left_s)
+                left_s = 0
                 move = random.choice(list(follower.game.legal_moves(follower.state)))
                 players[0].send(follower.reply(move))
 
@@ -72,7 +76,7 @@ async def play_remotely(control: TimeControl, own: TimeControl | None, think_s: 
     ("control", "own", "think_s", "expected"),
     [
         (SLOW, None, 0, "score"),
-        (QUICK, SLOW, 0.3, "score"),
+        (BRISK, SLOW, 1.1, "score"),
         (SLOW, QUICK, 0.3, "timeout"),
     ],
 )
@@ -152,9 +156,9 @@ def test_a_person_has_more_time_than_the_bot() -> None:
         trio.run(partial(trio.sleep, 0.35))
         return choose(game, state)
 
-    person = FunctionPlayer(slowly, control=SLOW)
-    assert play(FunctionPlayer(choose), person, GAME, control=QUICK).result.reason.value == "score"
-    assert outcome(play(FunctionPlayer(choose), FunctionPlayer(slowly), GAME, control=QUICK)) == (
-        *(0, "timeout"),
-        "late",
-    )
+    # A function's time is the wall's: the one that is not to lose has all the time that a busy machine takes.
+    other, person = FunctionPlayer(choose, control=PATIENT), FunctionPlayer(slowly, control=SLOW)
+    record = play(other, person, GAME, control=QUICK)
+    assert record.result.reason.value == "score"
+    assert record.own_controls == (PATIENT, SLOW)
+    assert outcome(play(other, FunctionPlayer(slowly), GAME, control=QUICK)) == (0, "timeout", "late")

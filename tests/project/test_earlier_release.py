@@ -14,7 +14,7 @@ import pytest
 
 from referee.judge.replay_check import check_replay
 from tests.server.server_process import served
-from tests.support.builders import invoke
+from tests.support.builders import RUN_LIMIT_S, invoke
 from tests.support.confinement import needs_sandbox
 from tests.support.paths import TEST_DATA
 from tournaments.results.store import Store
@@ -22,7 +22,7 @@ from tournaments.results.store import Store
 EARLIER = TEST_DATA / "earlier"
 PLAYED, ALL = 10, 30
 PRACTICE_GAMES = 46
-PRACTICE_LIMIT_S = 120
+PRACTICE_LIMIT_S = 600
 
 
 def unpacked(name: str, folder: Path) -> Path:
@@ -66,7 +66,7 @@ def test_a_server_opens_goes_on_and_verifies(tmp_path: Path) -> None:
     data = unpacked("server.tar.gz", tmp_path) / "data"
     assert practice_games(data) == PRACTICE_GAMES
     with served(data) as server:
-        with urllib.request.urlopen(f"{server.url}/health", timeout=30) as answer:
+        with urllib.request.urlopen(f"{server.url}/health", timeout=RUN_LIMIT_S) as answer:
             assert answer.status == 200
         end = time.monotonic() + PRACTICE_LIMIT_S
         while practice_games(data) < PRACTICE_GAMES + 2 and time.monotonic() < end:

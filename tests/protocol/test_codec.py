@@ -19,6 +19,7 @@ from protocol.messages import BotMessage, Change, End, Move, Next, RefereeMessag
 from referee.judge.clock import TimeControl, announced
 from referee.judge.results import Player
 from referee.playing import Job, play_alone
+from tests.support.confinement import UNHURRIED
 
 # Fields are printable ASCII without the space, the separator and the backslash, by which bytes that are not
 # UTF-8 are written.
@@ -269,5 +270,7 @@ def test_a_bot_finds_its_time_control_in_its_environment(
     bot = tmp_path / "bot.py"
     bot.write_text(f"import os, sys; sys.exit(os.environ[{TIME_VARIABLE!r}])")
     player = Player("one", (sys.executable, str(bot)), str(tmp_path), "")
-    record = play_alone(Job("one", "manchester", (player, player), TimeControl(move_s=2, game_s=20)))
+    # The other process may end first, while this one still starts: END does not hurry it.
+    control = TimeControl(move_s=2, game_s=20)
+    record = play_alone(Job("one", "manchester", (player, player), control, UNHURRIED))
     assert record.stderr[0].strip() == "move_ms=2000;game_ms=20000"

@@ -82,4 +82,5 @@ def at_ply(page: Page | Frame, ply: int) -> None:
 
 def stop_clock(page: Page) -> None:
     """Stop the clock of a page, so that only ``page.clock.run_for`` advances it."""
-    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 60)
+    # The clock runs until the browser takes the order, which must be before the moment that it names.
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 600)

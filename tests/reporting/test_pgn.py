@@ -20,7 +20,7 @@ from referee.judge.record_rows import MoveRecord
 from referee.judge.results import GameRecord, MatchResult, Reason
 from tests.project.test_docs import TEXTS, blocks
 from tests.reporting.reports import write_store
-from tests.support.builders import KALARENA, invoke, lost_by, make_record
+from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, lost_by, make_record
 from tournaments.analysis.evidence import evidence_of
 from tournaments.analysis.ratings.bradley_terry import BradleyTerry
 from tournaments.analysis.ratings.ratings import results_of
@@ -194,7 +194,9 @@ def test_programs_for_ratings_read_it(program: str, field: Path, tmp_path: Path)
     assert export(field, "--format", "pgn", "--out", path).exit_code == 0
     command = ["ordo", "-W", "-p", str(path)] if program == "ordo" else ["bayeselo"]
     asked = f"readpgn {path}\nelo\nmm\nratings\nx\nx\n"
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, input=asked, capture_output=True, text=True, timeout=RUN_LIMIT_S, check=False
+    )
     assert all(name in done.stdout for name in NAMES), done.stdout + done.stderr
 
 
@@ -217,7 +219,7 @@ def test_progress_is_shown_on_a_terminal_alone(field: Path, tmp_path: Path) -> N
     ]
     ours, theirs = pty.openpty()
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, timeout=60, check=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, timeout=RUN_LIMIT_S, check=True)
         shown = os.read(ours, 100_000).decode()
     finally:
         os.close(ours)

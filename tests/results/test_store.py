@@ -10,7 +10,7 @@ from sqlalchemy import inspect, select
 
 from referee.judge.record_rows import MoveRecord
 from referee.judge.results import MatchResult, Reason
-from tests.support.builders import lost_by, make_record
+from tests.support.builders import RUN_LIMIT_S, lost_by, make_record
 from tests.support.tampering import tampering
 from tournaments.database.base import Connections, Kind, Location
 from tournaments.results.chain_check import ChainCheck
@@ -222,7 +222,7 @@ def test_two_simultaneous_stores_lose_nothing(place: Location) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(RUN_LIMIT_S)
         assert one.played() == two.played()
         assert len(one.played()) == sum(added) == 2 * own + common
         chained = one.chained()

@@ -108,7 +108,7 @@ class Disturbed:
                 assert all_end(everybody, bound_s), "bots or workers outlived the runner"
                 return True
             # Status 1: games lost their worker three times; the next run plays them.
-            assert runner.wait(timeout=300) in (0, 1)
+            assert runner.wait(timeout=900) in (0, 1)
             return False
         finally:
             os.close(pidfd)

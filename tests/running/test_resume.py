@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.server_process import slowness
 from tests.support.builders import invoke
 from tournaments.cli.tournament import run
 from tournaments.config import tournament
@@ -19,7 +20,7 @@ from tournaments.results.store import Store
 KALARENA = str(Path(sys.executable).parent / "kalarena")
 BOTS = ["first_legal", "random:7", "greedy", "minimax:2"]
 GONE_WITHIN_S = 5.0
-"""Bound for the end of what a killed runner leaves behind; it takes milliseconds."""
+"""Bound for the end of what a killed runner leaves behind, on an idle machine; it takes milliseconds."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)")
 
@@ -37,7 +38,7 @@ def run_to_the_end(path: Path, out: Path) -> None:
     subprocess.run(
         [KALARENA, "tournament", "run", str(path), "--out", str(out)],
         check=True,
-        timeout=300,
+        timeout=900,
         capture_output=True,
     )
 
@@ -110,7 +111,7 @@ def test_a_killed_run_is_resumed_and_gives_the_same_table(tmp_path: Path) -> Non
     left_behind = open_pidfds(descendants(runner.pid))
     runner.kill()
     runner.communicate(timeout=60)
-    assert all_end(left_behind, GONE_WITHIN_S), "bots or workers outlived the runner"
+    assert all_end(left_behind, GONE_WITHIN_S * max(1.0, slowness())), "bots or workers outlived the runner"
     with Store(out / "results.db") as store:
         before = store.played()
         assert 0 < len(before) < 12

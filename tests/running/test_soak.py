@@ -10,7 +10,7 @@ import pytest
 from tests.support.confinement import needs_sandbox
 from tests.support.paths import REPOSITORY_ROOT
 
-LIMIT_S = 400
+LIMIT_S = 1200
 GAMES = 120
 """Each bot that misbehaves plays twice, once in each seat."""
 

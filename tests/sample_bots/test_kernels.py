@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from referee.judge import clock
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord
 from referee.playing import Job, play_alone
@@ -17,6 +18,16 @@ from sample_bots.strong import kernels
 from tests.support.builders import invoke
 from tests.support.confinement import needs_sandbox
 from tournaments.bots.resolve import resolve_bot
+
+
+@pytest.fixture(autouse=True)
+def _host_may_be_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn in which the host lets a bot wait for seconds voids no game, although the limits are low.
+
+    Compiling for the first time, which takes 20 s on an idle machine, may take many minutes.
+    """
+    monkeypatch.setattr(clock, "HOST_FAULT_EXTRA_US", 300_000_000)
+    monkeypatch.setattr(kernels, "PREPARE_LIMIT_S", 1800.0)
 
 
 def play_strong(opponent: str, game: str, folder: Path, sandbox: Sandbox, move_s: float = 1.0) -> GameRecord:

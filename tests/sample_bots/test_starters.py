@@ -30,8 +30,10 @@ from sample_bots.starters_catalog import (
     starter_directory,
     starter_names,
 )
+from tests.support.builders import RUN_LIMIT_S
 from tests.support.confinement import UNHURRIED, needs_sandbox
 from tests.support.paths import REPOSITORY_ROOT
+from tournaments.bots import build as build_module
 from tournaments.bots.manifest import load_manifest
 from tournaments.bots.resolve import resolve_bot
 
@@ -89,7 +91,10 @@ def kits(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     @cache
     def build(language: str) -> Player:
-        return resolve_bot(str(copy_of(language, folder)), folder, game="manchester")
+        with pytest.MonkeyPatch.context() as patch:
+            # A compiler without a cache takes long on a busy machine.
+            patch.setattr(build_module, "BUILD_LIMIT_S", 900.0)
+            return resolve_bot(str(copy_of(language, folder)), folder, game="manchester")
 
     return build
 
@@ -180,7 +185,7 @@ def run_kit(kit: Player, lines: list[str], **more: str) -> subprocess.CompletedP
         input="\n".join([*lines, "END", ""]),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=RUN_LIMIT_S,
         check=True,
     )
 

@@ -18,7 +18,7 @@ from referee.sandbox.runtime_settings import runtime_settings
 from referee.sandbox.working_directory import MAX_COPIED_FILES
 from sample_bots.catalog import SAMPLE_BOTS
 from tests.support.builders import quick_sample_bot
-from tests.support.confinement import needs_sandbox, outcome
+from tests.support.confinement import UNHURRIED, needs_sandbox, outcome
 from tests.support.ordinary_user import as_ordinary_user
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.resolve import resolve_bot
@@ -26,7 +26,7 @@ from tournaments.bots.resolve import resolve_bot
 GAMES = ("kalah(3,2)", "kalamala")
 SMALL = GAMES[0]
 PATIENT = TimeControl(move_s=20, start_s=20)
-LIMITS = Limits(end_grace_s=10.0)
+LIMITS = UNHURRIED
 
 # It plays the lowest pit with seeds, by the last board that it received.
 PYTHON_BOT = """
@@ -305,6 +305,7 @@ STATUSES = {
     "code",
     [pytest.param(code, marks=() if STATUSES[code] in (127, -9) else pytest.mark.slow) for code in STATUSES],
 )
+@pytest.mark.usefixtures("patient_referee")
 async def test_exit_statuses(tmp_path: Path, code: str) -> None:
     record = await play(report_bot(tmp_path / "bot", f"input(); {code}\n"))
     assert record.exit_status[0] == STATUSES[code]
@@ -345,6 +346,6 @@ def test_confinement_as_an_ordinary_user(tmp_path: Path) -> None:
         ]
         done = subprocess.run(
             as_ordinary_user([*command, f"--basetemp={home / 'base'}"], [home]),
-            cwd=REPOSITORY_ROOT, capture_output=True, text=True, timeout=500, check=False,
+            cwd=REPOSITORY_ROOT, capture_output=True, text=True, timeout=1200, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout[-8000:]

@@ -33,7 +33,7 @@ held[::4096] = b"1" * len(held[::4096])
 for line in sys.stdin:
     pass
 """
-LIMIT_S = 60
+LIMIT_S = 180
 
 
 @pytest.fixture

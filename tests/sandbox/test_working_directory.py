@@ -210,6 +210,7 @@ attempt("deep", lambda: str(sum(len(folders) for _, folders, _ in os.walk("d")))
     assert (tmp_path / "outside.txt").read_text() == "secret"
 
 
+@pytest.mark.usefixtures("patient_referee")
 async def test_the_directory_is_bounded(tmp_path: Path) -> None:
     code = """
 def fill():
@@ -226,6 +227,7 @@ attempt("fill", fill)
 
 
 @pytest.mark.parametrize("then", ["input()\n", "sys.exit()\n"])
+@pytest.mark.usefixtures("patient_referee")
 async def test_files_are_counted(tmp_path: Path, then: str) -> None:
     code = 'for number in range(600): open(f"f{number}", "w").close()\n'
     player = bot(tmp_path / "bot", code + then, {f"own{number}": "" for number in range(50)})
@@ -267,6 +269,7 @@ raise SystemExit("crashed")
 """
 
 
+@pytest.mark.usefixtures("patient_referee")
 async def test_files_of_a_bot_that_crashed_are_kept(tmp_path: Path) -> None:
     player = bot(tmp_path / "bot", HOSTILE, {"log.txt": "old", "own.txt": "own", "data/own.txt": "own"})
     record = await played(player, keep_files=True)

@@ -4,10 +4,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
@@ -15,13 +18,18 @@ import trio
 
 import referee.process.bot
 from referee.errors import RefereeError
+from referee.games.catalog import AnyGame
+from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player
+from referee.players.function_player import FunctionPlayer
+from referee.playing import Job, play_game
 from referee.process.bot import Bot
 from referee.sandbox.working_directory import COPIED_FILE_BYTES
+from sample_bots import first_move
 from tests.sandbox.test_confined_bots import LIMITS, SMALL
 from tests.sandbox.test_working_directory import ATTEMPT, bot, played
-from tests.support.builders import invoke
+from tests.support.builders import RUN_LIMIT_S, invoke
 from tests.support.confinement import needs_sandbox
 from tournaments.results.store import Store
 
@@ -203,29 +211,46 @@ def test_a_process_that_swaps_files_all_the_time_makes_no_other_file_visible(
 
 @pytest.mark.slow
 async def test_two_games_at_the_same_time_share_nothing(tmp_path: Path) -> None:
+    """Each bot looks for files once both have made theirs, and lives until both have looked.
+
+    A bot makes its files before it takes START, and looks in its first turn.  Its opponent, a function, makes
+    its first two moves at the same time as the opponent in the other game.
+    """
     code = """
 import time
 places = [".", "/tmp", os.environ["HOME"], "/dev/shm"]
-began = time.monotonic()
 mine = f"left-{time.monotonic_ns()}"
 for place in places:
     put(f"{place}/{mine}", "left")
-time.sleep(4.0)  # on a busy machine, the other one may start more than 1 s later
+start, first_turn = sys.stdin.readline(), sys.stdin.readline()
 found = [name for place in places for name in os.listdir(place) if "left-" in name and name != mine]
-sys.stderr.write(f"{began} {time.monotonic()} {found}\\n")
+sys.stderr.write(f"{found}\\n")
+print("MOVE;1", flush=True)
 """
     player = bot(tmp_path / "bot", code)
+    both = threading.Barrier(2)
     records: list[GameRecord] = []
 
+    async def play_one() -> GameRecord:
+        turns = count()
+
+        def choose(game: AnyGame, state: Any) -> Any:
+            if next(turns) < 2:
+                both.wait(RUN_LIMIT_S)
+            return first_move.choose(game, state)
+
+        function = FunctionPlayer(choose)
+        players, control = (function.identity, player), TimeControl(move_s=2 * RUN_LIMIT_S)
+        job = Job("k", SMALL, players, control, LIMITS, sandbox=needs_sandbox())
+        return await play_game(job, players={0: function.start})
+
     async def play() -> None:
-        records.append(await trio.to_thread.run_sync(lambda: trio.run(played, player)))
+        records.append(await trio.to_thread.run_sync(trio.run, play_one))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(play)
         nursery.start_soon(play)
-    said = [record.stderr[0].split(" ", 2) for record in records]
-    assert [line[2] for line in said] == ["[]\n", "[]\n"]
-    assert max(float(line[0]) for line in said) < min(float(line[1]) for line in said), "one after the other"
+    assert [(record.result.fault, record.stderr[1]) for record in records] == [(None, "[]\n")] * 2
 
 
 # What is left

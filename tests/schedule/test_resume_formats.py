@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.running.test_resume import (
-    GONE_WITHIN_S,
     all_end,
     descendants,
     open_pidfds,
     start_and_wait_for_games,
     table,
 )
-from tests.support.builders import invoke
+from tests.support.builders import RUN_LIMIT_S, invoke
 from tournaments.results.store import Store
 from tournaments.schedule.plan import FORMATS
 
@@ -60,8 +59,8 @@ def test_kills_change_nothing(kind: str, tmp_path: Path) -> None:
     runner = start_and_wait_for_games(path, out)
     left_behind = open_pidfds(descendants(runner.pid))
     runner.kill()
-    runner.communicate(timeout=60)
-    assert all_end(left_behind, GONE_WITHIN_S)
+    runner.communicate(timeout=RUN_LIMIT_S)
+    assert all_end(left_behind, RUN_LIMIT_S)
     with Store(out / "results.db") as store:
         assert store.played() < keys
     assert invoke("tournament", "run", path, "--out", out).exit_code == 0

@@ -48,7 +48,7 @@ LIMIT_S = 120
 def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCourse]:
     folder = tmp_path_factory.mktemp("course") / "data"
     folder.mkdir()
-    options = {"game": GAME, "move_s": 1.0, "sandbox_mode": "off", "references": ["random:1", "first_legal"]}
+    options = {"game": GAME, "move_s": 20.0, "sandbox_mode": "off", "references": ["random:1", "first_legal"]}
     with served_course(folder, **options, challenge_pairs_per_day=None) as made:
         yield made
 
@@ -169,7 +169,7 @@ def test_a_version_challenges_a_bot_and_a_kill_loses_nothing(course: ServedCours
 
 def test_the_bots_of_a_challenge_are_confined(tmp_path: Path) -> None:
     needs_sandbox()
-    options = {"game": GAME, "move_s": 1.0, "sandbox_mode": "required", "references": ["random:1"]}
+    options = {"game": GAME, "move_s": 20.0, "sandbox_mode": "required", "references": ["random:1"]}
     (tmp_path / "data").mkdir()
     with served_course(tmp_path / "data", **options) as course:
         student = course.student()
@@ -188,7 +188,7 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCourse]:
     folder = tmp_path_factory.mktemp("lasting") / "data"
     folder.mkdir()
     # Longer than a busy machine needs to notice that a connection was lost.
-    options = {"game": GAME, "move_s": 10.0, "sandbox_mode": "off", "references": ["random:1"]}
+    options = {"game": GAME, "move_s": 60.0, "sandbox_mode": "off", "references": ["random:1"]}
     with served_course(folder, **options, challenge_pairs_per_day=None) as made:
         yield made
 
@@ -240,6 +240,7 @@ def test_a_remote_bot_that_goes_forfeits(
     assert record.players[0].how == "a remote bot"
     assert record.own_controls[0] == remote_control(record.control)
     if is_killed:  # the return game waits for the bot to come back
+        trio.run(until, lambda: losses(lasting, made["id"]))  # a game is stored before it is counted
         cancel = httpx2.post(
             f"{lasting.url}/api/v1/challenges/{made['id']}/cancel",
             headers={"Authorization": f"Bearer {student.token}"},
@@ -286,11 +287,11 @@ def test_a_remote_bot_is_built_for_each_game_if_it_was_changed(lasting: ServedCo
 
 
 def test_a_check_does_not_wait_for_a_remote_bot_that_thinks(tmp_path: Path) -> None:
-    """The server has one slot, and the remote bot never moves."""
+    """The server has one slot, and the remote bot never moves, for longer than any check."""
     data = tmp_path / "data"
     data.mkdir()
     (data / SERVER_FILE).write_text("\n".join([server_file_of(data), "places = 1"]))
-    options = {"game": GAME, "move_s": 60.0, "sandbox_mode": "off", "references": ["random:1"]}
+    options = {"game": GAME, "move_s": 3600.0, "sandbox_mode": "off", "references": ["random:1"]}
     with served_course(data, **options) as course:
         student = course.student()
         with at_home(course, student, bot_at(tmp_path / "mybot", SILENT), "slow", tmp_path) as slow:
@@ -306,6 +307,12 @@ def recorded(course: ServedCourse, key: str) -> GameRecord:
     trio.run(_until_stored, course, key)
     with Store(database_of(course.data).competition("challenges"), read_only=True) as store:
         return store.record(key)
+
+
+def losses(course: ServedCourse, challenge_id: int) -> int:
+    found = course.course.challenges.get(challenge_id)
+    assert found is not None
+    return found.losses
 
 
 async def _until_stored(course: ServedCourse, key: str) -> None:
@@ -368,7 +375,7 @@ async def test_messages_that_are_not_accepted(lasting: ServedCourse) -> None:
         assert (odd.code, "messages of kalarena connect" in str(odd)) == (1008, True)
     nameless = await closed(lasting, '{"type": "line"}')
     assert (nameless.code, str(nameless)) == (1008, "the first message was not hello")
-    async with httpx2.AsyncClient(base_url=lasting.url) as client:
+    async with httpx2.AsyncClient(base_url=lasting.url, timeout=LIMIT_S) as client:
         assert (await client.get("/health")).status_code == 200
 
 
@@ -380,7 +387,7 @@ async def test_a_bot_at_home_that_is_early_and_gives_odd_reasons(lasting: Served
     async with open_websocket(lasting.url, "/api/v1/remote?name=odd", student.token) as socket:
         await socket.send(HELLO)
         await socket.receive()
-        async with httpx2.AsyncClient(base_url=lasting.url) as client:
+        async with httpx2.AsyncClient(base_url=lasting.url, timeout=LIMIT_S) as client:
             asked = await client.post(
                 "/api/v1/challenges",
                 json={"opponent": "random:1", "bot": "odd"},

@@ -44,7 +44,7 @@ from tournaments.server.config import ServiceConfig
 from tournaments.web.server_config import SERVER_FILE
 from tournaments.web.server_main import delete_expired
 
-LIMIT_S = 60.0
+LIMIT_S = 240.0
 SENTENCE = "The database of this server cannot be used just now"
 CREATED, RUNNING, PAUSED = CompetitionState.CREATED, CompetitionState.RUNNING, CompetitionState.PAUSED
 FINISHED, FAILED, CANCELLED = CompetitionState.FINISHED, CompetitionState.FAILED, CompetitionState.CANCELLED

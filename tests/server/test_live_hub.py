@@ -1,5 +1,7 @@
 """The hub of live games: the newest state of each game for its watchers, who never wait for one another."""
 
+import os
+import sys
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,10 +14,11 @@ from hypothesis import strategies as st
 
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
+from referee.judge.results import Player
 from referee.live_feed import Move, Snapshot
 from referee.playing import Job
 from tests.process.test_faults import honest
-from tests.server.harness import FakeEngine
+from tests.server.harness import STARTER, FakeEngine
 from tests.support.builders import make_player, make_record
 from tests.support.courses import NOW
 from tests.support.random_games import random_game
@@ -25,7 +28,7 @@ from tournaments.server.live_hub import Channel, Hub, LiveGame, TooManyWatchersE
 
 pytestmark = pytest.mark.any_database
 
-LIMIT_S = 60
+LIMIT_S = 240
 
 
 class ClockedHub(Hub):
@@ -286,15 +289,25 @@ async def test_cancelled_watchers_leave_nothing(hub: ClockedHub) -> None:
 # Engines
 
 
+WAITS = "import runpy, sys; open(sys.argv[1]).read(); runpy.run_path(sys.argv[2], run_name='__main__')"
+"""A bot that begins to play when somebody writes to a named pipe."""
+
+
 async def test_a_real_game_is_watched_while_it_is_played(hub: ClockedHub, tmp_path: Path) -> None:
     states: list[LiveGame] = []
-    real = Job("g1", "kalah(6,6)", (honest(), honest()), TimeControl(move_s=5))
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    command = (sys.executable, "-c", WAITS, str(gate), str(STARTER / "bot.py"))
+    waits = Player("waits", command, str(tmp_path))
+    real = Job("g1", "kalah(6,6)", (waits, honest()), TimeControl(move_s=60))
     async with open_local_engine(tmp_path, 1) as engine, trio.open_nursery() as nursery:
         watched = WatchedEngine(engine, hub, "practice")
         assert watched.concurrency == 1
 
         async def watch() -> None:
             with hub.watch_game("practice", "g1") as games:
+                states.append(await anext(games))
+                await trio.to_thread.run_sync(gate.write_text, "watched", abandon_on_cancel=True)
                 states.extend([game async for game in games])
 
         def begin(_host: str) -> None:

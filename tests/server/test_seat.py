@@ -19,7 +19,7 @@ from referee.judge.replay_check import check_replay
 from referee.judge.results import Player
 from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
-from tests.server.harness import LIMIT_S, until_gone
+from tests.server.harness import LIMIT_S, until, until_gone
 from tests.support.confinement import UNHURRIED, living_with, needs_sandbox, outcome, reading_bot
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import EngineError
@@ -150,7 +150,7 @@ async def test_a_game_that_is_left_is_cancelled_with_its_bot(tmp_path: Path) -> 
         given = replace(job(), players=(PERSON, reading_bot("--status", mark)))
         async with open_game(engine, given, 0, tmp_path) as game:
             assert await game.seat.receive() == "START;South"
-            assert living_with(mark)
+            await until(lambda: living_with(mark))
         await until_gone(mark)
         assert list(tmp_path.iterdir()) == []
         async with open_game(engine, job(), 0, tmp_path) as game:  # the worker goes on

@@ -134,6 +134,7 @@ def test_the_connections_to_a_database_server_have_a_bound(postgresql: PostgreSQ
 
         with ThreadPoolExecutor(THREADS) as pool:
             found = max(pool.map(work, range(THREADS)))
+        found = max(found, connections())  # the pools keep theirs, also if the first thread was ahead
         assert POOL + SHARED_POOL <= found <= most
         stores.close()
         assert str(most + 1) in (Path(__file__).parents[2] / "docs" / "operations.md").read_text()

@@ -19,8 +19,8 @@ from tournaments.results.game_summary import GameSummary
 KALARENA = Path(sys.executable).with_name("kalarena")
 """The console command, beside the interpreter that runs the tests."""
 
-RUN_LIMIT_S = 180.0
-"""Timeout of the subprocesses of tests; most need less than one second, some a minute on a busy machine."""
+RUN_LIMIT_S = 600.0
+"""Timeout of the subprocesses of tests; most need less than one second, some minutes on a busy machine."""
 
 CONTROL = TimeControl(move_s=2.0)
 

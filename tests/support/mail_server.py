@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 HOST = "127.0.0.1"
-LIMIT_S = 60.0
+LIMIT_S = 300.0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-LIFE_S = 30
+LIFE_S = 120
 PTRACE_SEIZE = 0x4206  # linux/ptrace.h
 PR_SET_PTRACER = 0x59616D61  # linux/prctl.h
 ANY_PROCESS = ctypes.c_ulong(-1)

@@ -39,7 +39,7 @@ DOMAIN = "testserver.local"
 CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 LOGINS = {"student": "student-1", "other": "student-2", "lecturer": "lecturer", "admin": "admin"}
 """Login by role: a student of Team 1, a student of Team 2, a lecturer, an admin."""
-START_LIMIT_S = 30
+START_LIMIT_S = 120
 
 
 @dataclass

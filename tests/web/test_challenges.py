@@ -18,7 +18,7 @@ from tournaments.web.api.remote import NOT_ADMITTED
 from tournaments.web.http import sse
 
 HERE = "/my/challenges"
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 async def challenge(

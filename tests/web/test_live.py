@@ -24,7 +24,7 @@ from tournaments.server.live_hub import Channel
 from tournaments.web.http import sse
 from tournaments.web.pages import live_pages
 
-LIMIT_S = 30
+LIMIT_S = 120
 HOSTILE = "</script><b>&\"'"
 """A name of a bot."""
 LIVE = "/competitions/practice/live/r001-1v2"

@@ -116,7 +116,7 @@ def test_a_hidden_page_has_no_stream(played: Played, site: RunningSite, browser:
     with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
         follow(page, site)
         page.evaluate(HIDE, True)
-        for _ in range(1000):
+        for _ in range(6000):
             if site.do(lambda: streams.number) == 0:
                 break
             page.wait_for_timeout(10)
