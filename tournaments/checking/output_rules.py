@@ -214,14 +214,16 @@ def ending_fault(played: PlayedScenario, grace_s: float) -> Verdict | None:
             cause="writes after END",
             where=where,
         )
-    # A process's last wait for a CPU is lost with it: a bot is at fault if it was seen alive after its time.
-    if observed.ended_us is not None:
+    if observed.ended_us is None:
+        activities = {"reading": "waiting for more input", "running": "computing"}
+        activity = activities.get(observed.activity, "waiting, not for input")
+        sentence = (
+            f"its process lived on after END for more than {grace_s:g} s ({activity}), and had to be killed"
+        )
+    elif observed.ended_us > grace_s * 1e6:
+        sentence = f"it took {observed.ended_us / 1e6:.3f} s to end after END; {grace_s:g} s are allowed"
+    else:
         return None
-    activities = {"reading": "waiting for more input", "running": "computing"}
-    activity = activities.get(observed.activity, "waiting, not for input")
-    sentence = (
-        f"its process lived on after END for more than {grace_s:g} s ({activity}), and had to be killed"
-    )
     advice = LEAVE_TURNS if played.protocol == "turns" else LEAVE
     return failed(f"{where}, {sentence}", advice, games=(played,), cause="stays after END", where=where)
 
