@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ BOT = SUPPORT / "thinking_bot.py"
 MOVE_S = 0.2
 CROWD = "--starve=60"
 """Processes; 64 are allowed."""
+UNHURRIED = TimeControl(move_s=60.0, start_s=60.0)
 GAMES = int(os.environ.get("KALARENA_STARVING_GAMES", "2"))
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 GROUPS = Path("/sys/fs/cgroup/cpu")
@@ -168,12 +170,13 @@ async def test_a_bot_that_sleeps_past_its_limit_loses_beside_a_busy_opponent(
 ) -> None:
     """Beside 60 processes the referee has no CPU for 0.3 s and more, which the bot is not charged.
 
-    The sleeper has the first turn: a crowd that computes right after a reply of its bot can keep the referee
-    from that reply for so long that the bot itself loses, by its own CPU time.
+    The sleeper has the first turn, and its opponent all the time that it needs: a crowd that computes right
+    after a reply of its bot can keep the referee from that reply for so long that the bot would lose.
     """
     sleeper, ponderer = thinker("sleeper", f"--sleep={sleeps * MOVE_S}"), thinker("ponderer", opponent)
     async with open_local_engine(tmp_path, 1, own_core=True) as engine:
         for number in range(1, 2 * GAMES, 2):
-            record = (await engine.play(job(number, sleeper, ponderer))).record
+            game = replace(job(number, sleeper, ponderer), own_controls=(None, UNHURRIED))
+            record = (await engine.play(game)).record
             loser = record.players[1 - (record.result.winner or 0)]
             assert (loser.name, record.result.reason) == ("sleeper", Reason.TIMEOUT), record.result.detail
