@@ -217,7 +217,7 @@ async def test_a_host_without_a_program_plays_the_other_bots(
 ) -> None:
     """A missing program does not count as a failed attempt, and is reported once.
 
-    At the end two games begin at once, so that each host plays one: before, a host may have been too slow.
+    Of two games that begin at once, each host gets one.  In between, a host may be too slow to get any.
     """
     bot = built_by(tmp_path / "bin" / "rexx", tmp_path / "bot", monkeypatch)
     await trio.to_thread.run_sync(cluster.leave, 1)
@@ -230,12 +230,10 @@ async def test_a_host_without_a_program_plays_the_other_bots(
             async def play(player: Player, key: str) -> None:
                 speeds[player].add((await engine.play(job(player, key=key))).record.host_speed)
 
-            async with trio.open_nursery() as nursery:
-                for number, player in enumerate([*speeds] * 3):
-                    nursery.start_soon(play, player, str(number))
-            async with trio.open_nursery() as nursery:
-                for number in range(PLACES):
-                    nursery.start_soon(play, unhurried(), f"last-{number}")
+            for part, players in enumerate(([bot] * PLACES, [*speeds] * 2, [unhurried()] * PLACES)):
+                async with trio.open_nursery() as nursery:
+                    for number, player in enumerate(players):
+                        nursery.start_soon(play, player, f"{part}-{number}")
             await becomes(lambda: bool(refused), LIMIT_S)
     assert [*speeds.values()] == [{SPEED + 1}, SPEEDS]
     assert refused == ["host-0 lacks rexx, and anna needs that: install it there"]
