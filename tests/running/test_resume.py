@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_process import slowness
-from tests.support.builders import invoke
+from tests.support.builders import RUN_LIMIT_S, invoke
 from tournaments.cli.tournament import run
 from tournaments.config import tournament
 from tournaments.results.game_files import GAMES, LOCK_FILE
@@ -111,7 +110,7 @@ def test_a_killed_run_is_resumed_and_gives_the_same_table(tmp_path: Path) -> Non
     left_behind = open_pidfds(descendants(runner.pid))
     runner.kill()
     runner.communicate(timeout=60)
-    assert all_end(left_behind, GONE_WITHIN_S * max(1.0, slowness())), "bots or workers outlived the runner"
+    assert all_end(left_behind, RUN_LIMIT_S), "bots or workers outlived the runner"
     with Store(out / "results.db") as store:
         before = store.played()
         assert 0 < len(before) < 12
