@@ -169,7 +169,7 @@ class Session:
             return event
         until = now() + ENDING_LIMIT_S
         while type(end := bot.closed_input_event(event, self._end_wait_s)) is InputClosed:
-            if not self._end_wait_s or now() >= until or not self._is_ending(bot):
+            if not self._end_wait_s or now() >= until or bot.limit_passed() or not self._is_ending(bot):
                 break
         return self._with_other_failure(end)
 
