@@ -36,8 +36,11 @@ GAME = "manchester(4,3)"
 IDEAS = "    pits = len(own) - 1\n    # 1. "
 """Lines with which the Python starter begins to choose a pit."""
 # It sows its fullest pit, and loses to first_legal and the first level of the ladder: it is sure to be last.
+# It computes: its games last until the browser shows them, and the longer, the busier the machine is.
 WEAK = """    import time
-    time.sleep(0.04)  # long enough to be watched
+    until = time.process_time() + 0.15
+    while time.process_time() < until:
+        pass
     print("I give much", file=sys.stderr)
     return 1 + max((i for i in range(len(own) - 1) if own[i] > 0), key=lambda i: own[i])
 """
