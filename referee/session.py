@@ -167,11 +167,22 @@ class Session:
         event = bot.write(send.line)
         if type(event) is not InputClosed:
             return event
-        until = now() + ENDING_LIMIT_S
-        while type(end := bot.closed_input_event(event, self._end_wait_s)) is InputClosed:
-            if not self._end_wait_s or now() >= until or bot.limit_passed() or not self._is_ending(bot):
+        return self._with_other_failure(self._closed_input_event(event))
+
+    def _closed_input_event(self, event: InputClosed) -> Event:
+        """Wait for the end of a bot that has closed its input; return that, or a limit that it passes first.
+
+        This blocks.  If neither happens in time, the event itself is returned.
+        """
+        bot, began = self._bots[event.player], now()
+        wait_s = 0.0 if bot.exit_descriptor is None else min(self._end_wait_s, CLOSE_POLL_S)
+        while type(end := bot.closed_input_event(event, wait_s)) is InputClosed and wait_s:
+            if (passed := bot.limit_passed()) is not None:
+                return passed
+            waited_s = now() - began
+            if waited_s >= self._end_wait_s and (waited_s >= ENDING_LIMIT_S or not self._is_ending(bot)):
                 break
-        return self._with_other_failure(end)
+        return end
 
     def _is_ending(self, bot: SessionPlayer) -> bool:
         """Return True if a bot has no process any more, or if it computes and nobody else is to move."""
@@ -266,7 +277,7 @@ class Session:
                 self.timer.begin_game(now() - self._match.began)
             self._handle(StartRead(player, now()))
         elif bot.has_closed_input() and not self._exit_reported[player]:
-            self._handle(bot.closed_input_event(InputClosed(player, now()), self._end_wait_s))
+            self._handle(self._closed_input_event(InputClosed(player, now())))
         else:
             return False
         return True

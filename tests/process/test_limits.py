@@ -37,6 +37,17 @@ block = mmap.mmap(-1, 400 << 20)
 for start in range(0, 400 << 20, 4096):
     block[start] = 1
 """
+FILLS_AFTER = """
+block = bytearray(os.urandom(1)) * (300 << 20)
+until = time.process_time() + 0.3
+while time.process_time() < until:
+    pass
+open("still_there", "w").close()
+"""
+WITHOUT_INPUT = {
+    "starting": "import os, time\nos.close(0)\n",
+    "playing": "import os, time\ninput()\nos.close(0)\nos.write(1, b'MOVE;1\\n')\n",
+}
 MANY_THREADS = """
 import os, sys, threading
 input()
@@ -127,6 +138,15 @@ async def test_a_limit_that_the_opponent_passes_during_a_complaint(
     record = await play_game(job, observe=observe)
     assert outcome(record)[:2] == (1, "protocol"), (record.result, record.stderr)
     assert [fact.name for fact in record.facts if fact.player == 1].count("LimitPassed") == 1
+    assert check_replay(record) == []
+
+
+@pytest.mark.parametrize("code", WITHOUT_INPUT.values(), ids=WITHOUT_INPUT)
+async def test_memory_of_a_bot_that_has_closed_its_input(tmp_path: Path, code: str) -> None:
+    """Its end is waited for, and its limits hold meanwhile."""
+    record = await play(tmp_path, code + FILLS_AFTER, Limits(memory_mb=200, end_grace_s=0.1), "weak")
+    assert not (tmp_path / "bot" / "still_there").exists()
+    assert outcome(record)[:2] == (1, "memory"), record.result
     assert check_replay(record) == []
 
 
