@@ -614,6 +614,8 @@ def may_pass(one: Alteration) -> bool:
     """Return True if an alteration cannot change a verdict."""
     if any(fnmatchcase(one.pattern, field) for fields in IRRELEVANT.values() for field in fields):
         return True
+    if one.pattern == "opening" and isinstance(one.after.opening, str):
+        return one.after.opening.split() == records()[one.kind].opening.split()  # spaces mean nothing
     if one.pattern == "players.*.name":  # the sentence names one player only
         return not records()[one.kind].result.detail.startswith(f"{one.old} (")
     if one.pattern == "wire.*.at_us":  # only moves of plain games are all timed from line to line

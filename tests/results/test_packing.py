@@ -197,13 +197,16 @@ def test_packed_games_stay_readable() -> None:
 
 @given(st.data())
 def test_damage_is_found(data: st.DataObject) -> None:
-    """A bit that only fills the last byte may change."""
+    """Bytes can differ and yet mean the same: then exactly the record comes back."""
     record = random_game("kalah(3,2)")
     packed = bytearray(pack_small(record))
-    at = data.draw(st.integers(0, len(packed) - 2))
+    at = data.draw(st.integers(0, len(packed) - 1))
     if data.draw(st.booleans()):
         packed[at] ^= data.draw(st.integers(1, 255))
     else:
         del packed[at:]
-    with pytest.raises(RefereeError):
-        unpacked(bytes(packed))
+    try:
+        found = unpacked(bytes(packed))
+    except RefereeError:
+        return
+    assert found.to_msgpack() == record.to_msgpack()
