@@ -3,6 +3,8 @@
 import os
 import sys
 from collections.abc import Generator, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import tests.support.store_locations  # noqa: F401 - sets the limit for connecti
 from referee import session
 from referee.games.catalog import GAMES, parse_game
 from referee.sandbox.host_resources import core_count
+from tests.support.confinement import UNHURRIED
 from tests.support.databases import (
     OF_EACH_KIND,
     depends_on_kind,
@@ -99,6 +102,12 @@ def patient_referee(monkeypatch: pytest.MonkeyPatch) -> None:
     would be that it closed its output.
     """
     monkeypatch.setattr(session, "END_OF_OUTPUT_GRACE_S", 60.0)
+
+
+@pytest.fixture
+def unhurried_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow more time after END than `kalarena check` does, for honest bots on a busy machine."""
+    monkeypatch.setattr("tournaments.cli.check.Limits", partial(replace, UNHURRIED))
 
 
 @pytest.fixture(scope="session")

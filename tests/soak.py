@@ -27,9 +27,9 @@ from referee.sandbox.detection import probe
 from tests.attacks.probes import make_bot
 from tests.attacks.table import ATTACKS, Context
 from tests.process.test_faults import ACCEPTED, FAULTS
-from tests.running.test_resume import descendants
 from tests.support.confinement import reading_bot
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import descendants
 from tournaments.engines.local import open_local_engine
 from tournaments.results.store import Store
 

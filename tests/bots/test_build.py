@@ -20,9 +20,10 @@ from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tests.support.builders import RUN_LIMIT_S, invoke
 from tests.support.building import MAKES, SECRET, BuildFolder, refused
-from tests.support.confinement import kill_all_with, living_with, needs_sandbox
+from tests.support.confinement import needs_sandbox
 from tests.support.ordinary_user import as_ordinary_user
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import kill_all_with, living_with
 from tournaments.bots import build as build_module
 from tournaments.bots.build import build
 from tournaments.bots.errors import BotError, BuildError

@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -18,7 +16,6 @@ from referee.errors import RefereeError
 from tests.process.test_faults import living_processes_with
 from tests.process.test_playing_process import deaf_bot, wait_for_bot
 from tests.support.builders import RUN_LIMIT_S
-from tests.support.confinement import UNHURRIED
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.checking import scenario_runner
 from tournaments.checking.report import Report
@@ -36,17 +33,11 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow more time after END than a check does, for honest bots on a busy machine."""
-    monkeypatch.setattr("tournaments.cli.check.Limits", partial(replace, UNHURRIED))
-
-
 def check(*arguments: str) -> Result:
     return CliRunner().invoke(command, arguments)
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("unhurried_check")
 def test_a_bot_that_passes() -> None:
     result = check("first_legal", *SMALL)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -81,7 +72,7 @@ def test_a_bot_that_fails_and_what_is_written(tmp_path: Path) -> None:
         assert [str(found) for found in verification.of_record(read_record(path))] == []
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("unhurried_check")
 def test_files_that_cannot_be_written_hide_no_result() -> None:
     first = next(scenarios(Settings(games=(SMALL[1],)), ()))
     in_the_way = Path("games", f"{first.key}.msgpack")
@@ -97,7 +88,7 @@ def test_files_that_cannot_be_written_hide_no_result() -> None:
     ]
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("unhurried_check")
 def test_json_alone_on_standard_output_and_the_same_report_again() -> None:
     result = check("first_legal", *SMALL, "--json", "--seed", "3")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -164,7 +155,7 @@ def test_bad_usage(case: str) -> None:
     assert words in result.stderr
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("unhurried_check")
 @pytest.mark.parametrize("failures", [1, scenario_runner.TRIES])
 def test_a_failure_of_our_host_is_tried_again_and_not_the_bots_failure(
     monkeypatch: pytest.MonkeyPatch, failures: int

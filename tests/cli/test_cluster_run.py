@@ -17,7 +17,6 @@ from referee.judge.results import GameRecord
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from tests.engines.games import becomes
 from tests.engines.lab_machines import (
-    GONE_WITHIN_S,
     LIMIT_S,
     REFUSED_S,
     SCHEDULER,
@@ -26,8 +25,8 @@ from tests.engines.lab_machines import (
     printed_command,
     why_refused,
 )
-from tests.running.test_resume import all_end, descendants, open_pidfds
 from tests.support.builders import invoke, kalarena, make_record, write_tournament
+from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.cli.main import INTERRUPTED, Usage
 from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, EngineOptions
 from tournaments.cli.tournament.run import LOST_ADVICE
@@ -157,7 +156,7 @@ async def kill(head: Machine) -> None:
     assert below
     head.process.kill()
     assert await head.ends() == -signal.SIGKILL
-    assert await trio.to_thread.run_sync(all_end, below, GONE_WITHIN_S)
+    assert await trio.to_thread.run_sync(all_end, below)
 
 
 @pytest.mark.kill

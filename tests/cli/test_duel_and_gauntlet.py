@@ -3,8 +3,6 @@
 import shlex
 import signal
 import subprocess
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from click.testing import Result
 from sample_bots.options import PURE_VARIABLE
 from tests.adapters.bots import TURNS_PYTHON
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, run_command
-from tests.support.confinement import UNHURRIED
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments import Results
 from tournaments.analysis.ladder_position import LevelResult
@@ -437,12 +434,9 @@ def test_the_table_of_levels() -> None:
     assert bars == ["#" * (BAR * 3 // 4) + "." * (BAR // 4), "." * BAR]
 
 
+@pytest.mark.usefixtures("unhurried_check")
 @pytest.mark.parametrize("command", ["play", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
-def test_a_bot_without_a_manifest_speaks_the_protocol_of_the_command_line(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A check judges the end after END by time, and two processes are to end.
-    monkeypatch.setattr("tournaments.cli.check.Limits", partial(replace, UNHURRIED))
+def test_a_bot_without_a_manifest_speaks_the_protocol_of_the_command_line(command: str) -> None:
     Path("bot.py").write_text(TURNS_PYTHON)
     options = ("--game", "kalah(2,2)", "--sandbox", "off", "--protocol", "turns", "python3 bot.py")
     rest = {

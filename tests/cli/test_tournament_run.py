@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.running.test_resume import all_end, descendants, open_pidfds
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
+from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.cli.tournament.live import PLAIN_FAULTS
 from tournaments.cli.tournament.outcome import PROBLEM_LINES, Outcome, program, same_command
 from tournaments.cli.tournament.run import command

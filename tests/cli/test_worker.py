@@ -16,8 +16,8 @@ from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import Probe, probe
 from tests.engines.games import becomes
 from tests.engines.lab_machines import LIMIT_S, machine
-from tests.running.test_resume import descendants
 from tests.support.builders import invoke
+from tests.support.processes import descendants
 from tournaments.cli import worker
 from tournaments.cli.doctor import Health, examine
 from tournaments.cli.worker import ended_message, refusal_of_tier

@@ -13,8 +13,8 @@ from typing import Any
 import trio
 
 from tests.engines.games import command_line
-from tests.running.test_resume import descendants
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import descendants
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.head.dask_engine import DaskEngine, open_dask_engine
 from tournaments.engines.remote.waiting import wait_for_slots

@@ -17,14 +17,13 @@ from referee.live_feed import Snapshot
 from referee.playing import Job, play_game
 from tests.engines.games import assassin, becomes, job, noted, unhurried
 from tests.process.test_faults import honest, living_processes_with
-from tests.support.confinement import UNHURRIED, kill_all_with, living_with
+from tests.support.confinement import UNHURRIED
+from tests.support.processes import GONE_WITHIN_S, kill_all_with, living_with
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine, EngineError
 
 LIMIT_S = 300
 """Bound for what takes a second or two."""
-GONE_WITHIN_S = 120.0
-"""Within which a cancelled game has left nothing on any host."""
 PLACES = 2
 SLEEPLESS = TimeControl(move_s=3600, start_s=3600)
 

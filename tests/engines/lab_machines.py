@@ -18,8 +18,6 @@ SCHEDULER = (sys.executable, "-P", "-m", "tournaments.engines.remote.scheduler_p
 """A program for ``machine``."""
 LIMIT_S = 300.0
 """Bound for what takes some seconds where cores are free."""
-GONE_WITHIN_S = 120.0
-"""Bound for the end of what somebody who was killed leaves behind: a second, where cores are free."""
 LOOK_S = 0.02
 REFUSED_S = 3.0
 """A client tries again for so long; one that is let in needs a tenth of it."""

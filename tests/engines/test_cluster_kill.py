@@ -20,9 +20,9 @@ import trio
 
 from tests.engines.clusters import WHO
 from tests.engines.games import becomes, command_line
-from tests.engines.lab_machines import GONE_WITHIN_S, SCHEDULER, Machine, machine
-from tests.running.test_resume import all_end, descendants, open_pidfds
+from tests.engines.lab_machines import SCHEDULER, Machine, machine
 from tests.support.builders import KALARENA, invoke, kalarena, write_tournament
+from tests.support.processes import GONE_WITHIN_S, all_end, descendants, open_pidfds
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.results.game_files import GAMES as GAMES_FOLDER
@@ -225,7 +225,7 @@ async def kill(disturbed: Tournament, kind: str, chance: random.Random) -> None:
             found = open_pidfds(descendants(victim))
             os.kill(victim, signal.SIGKILL)
             below = found
-    assert await trio.to_thread.run_sync(all_end, below, GONE_WITHIN_S), f"left by a {kind}"
+    assert await trio.to_thread.run_sync(all_end, below), f"left by a {kind}"
 
 
 def marked(marker: str) -> Iterator[str]:

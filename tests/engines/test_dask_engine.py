@@ -23,7 +23,6 @@ from referee.judge.results import GameRecord, Player, Reason
 from tests.engines.cluster_node import SPEED
 from tests.engines.clusters import Cluster, open_cluster
 from tests.engines.engine_contract import (
-    GONE_WITHIN_S,
     LIMIT_S,
     PLACES,
     EngineContract,
@@ -34,9 +33,8 @@ from tests.engines.engine_contract import (
 )
 from tests.engines.games import becomes, job, noted, unhurried
 from tests.process.test_faults import honest
-from tests.running.test_resume import descendants
-from tests.support.confinement import living_with
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import GONE_WITHIN_S, descendants, living_with
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine, EngineError, WorkerLostError
 from tournaments.engines.remote.extra import ClusterError

@@ -22,10 +22,10 @@ from referee.sandbox.host_resources import usable_cores
 from tests.engines.engine_contract import PLACES, EngineContract, Place, Sleeper, sleeper
 from tests.engines.games import LIMIT_S, assassin, becomes, command_line, job
 from tests.process.test_faults import honest, living_processes_with
-from tests.running.test_resume import descendants
 from tests.support.builders import write_tournament
-from tests.support.confinement import living_with, sandbox_of
+from tests.support.confinement import sandbox_of
 from tests.support.paths import SUPPORT
+from tests.support.processes import descendants, living_with
 from tournaments.config.load import load_tournament
 from tournaments.engines.base import Engine, EngineError, EngineWrapper, OnSnapshot, OnStart
 from tournaments.engines.local import open_local_engine

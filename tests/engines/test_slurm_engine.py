@@ -20,8 +20,8 @@ from tests.engines.lab_machines import machine
 from tests.engines.slurm import QUEUE, Slurm, running_slurm
 from tests.server.harness import QUICK, ServiceHarness, open_service, spec
 from tests.support.builders import kalarena, write_tournament
-from tests.support.confinement import living_with
 from tests.support.paths import SUPPORT
+from tests.support.processes import living_with
 from tournaments.cli.main import INTERRUPTED
 from tournaments.config.cluster_table import ClusterTable, ServerClusterTable
 from tournaments.course.model import Competition, CompetitionState

@@ -19,8 +19,9 @@ from referee.judge.results import Player
 from referee.process.subreaper import kill_orphans
 from referee.sandbox import reaper
 from tests.support.builders import KALARENA
-from tests.support.confinement import kill_all_with, living_with, needs_sandbox, sandbox_of
+from tests.support.confinement import needs_sandbox, sandbox_of
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import GONE_WITHIN_S, kill_all_with, living_with
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 
@@ -28,9 +29,6 @@ KILLS_OF_REFEREES = 24
 KILLS_OF_STARTERS = 20
 LATEST_S = 0.008
 """After the start of bubblewrap, which has done all that matters by then."""
-GONE_WITHIN_S = 120.0
-"""So long after its referee was killed a bot may live: milliseconds where cores are free.  The reaper may
-have to start first."""
 LOOKS = 3
 """Times that no process must be found."""
 POLL_MS = 1

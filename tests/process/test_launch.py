@@ -24,16 +24,9 @@ from referee.process.bot import Bot
 from referee.process.launch import NotRunnableError, wait_readable
 from referee.sandbox import reaper
 from referee.sandbox.bubblewrap import Sandbox
-from tests.support.confinement import (
-    TIERS,
-    kill_all_with,
-    living_with,
-    needs_sandbox,
-    outcome,
-    reading_bot,
-    sandbox_of,
-)
+from tests.support.confinement import TIERS, needs_sandbox, outcome, reading_bot, sandbox_of
 from tests.support.paths import SUPPORT
+from tests.support.processes import kill_all_with, living_with
 
 pytestmark = pytest.mark.usefixtures("patient_referee")
 

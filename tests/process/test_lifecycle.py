@@ -36,8 +36,9 @@ from referee.process.subreaper import become_subreaper, kill_orphans
 from referee.sandbox.bot_users import can_assign_users
 from referee.sandbox.bubblewrap import Sandbox
 from referee.session import Session
-from tests.support.confinement import kill_all_with, living_with, needs_sandbox, outcome, reading_bot
+from tests.support.confinement import needs_sandbox, outcome, reading_bot
 from tests.support.paths import REPOSITORY_ROOT, SUPPORT
+from tests.support.processes import kill_all_with, living_with
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="ptrace and /proc as on Linux")
 

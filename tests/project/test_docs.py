@@ -8,8 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from referee.games.catalog import GAMES, parse_game
 from referee.judge.results import CAPABILITIES
 from referee.judge.runtime_messages import FILE_FAULTS, MEMORY
 from tests.support.builders import invoke, kalarena
-from tests.support.confinement import UNHURRIED
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.analysis.tie_breaks import CRITERIA, PRESETS
 from tournaments.bots.manifest import Manifest, load_manifest
@@ -90,12 +88,6 @@ def run_here(command: list[str], folder: Path) -> str:
 
 
 # Commands of README and of the students' guide.
-
-
-@pytest.fixture
-def unhurried_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow more time after END than `kalarena check` does: a bot on a busy machine may need it."""
-    monkeypatch.setattr("tournaments.cli.check.Limits", partial(replace, UNHURRIED))
 
 
 def run_readme(folder: Path, is_wanted: Callable[[str], bool]) -> None:

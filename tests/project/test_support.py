@@ -13,7 +13,6 @@ import pytest
 from referee.process.subreaper import become_subreaper, kill_orphans
 from tests.support import postgresql as module
 from tests.support.builders import RUN_LIMIT_S
-from tests.support.confinement import living_with
 from tests.support.courses import NOW
 from tests.support.databases import (
     COMPETITIONS,
@@ -25,6 +24,7 @@ from tests.support.databases import (
 )
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgresql import PostgreSQLServer, running_server
+from tests.support.processes import living_with
 from tournaments.course.course import Course
 from tournaments.database.location import Database
 from tournaments.results.store import Store

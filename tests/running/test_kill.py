@@ -12,18 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.running.test_resume import (
-    BOTS,
-    KALARENA,
-    all_end,
-    descendants,
-    open_pidfds,
-    run_to_the_end,
-    table,
-    write_tournament,
-)
+from tests.running.test_resume import BOTS, KALARENA, run_to_the_end, table, write_tournament
 from tests.server.server_process import slowness
 from tests.support.builders import invoke
+from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store
 
@@ -35,7 +27,7 @@ LONGEST_S = 0.3
 than half of the games."""
 LOOK_S = 0.02
 """Seconds between two polls of the runner."""
-GONE_WITHIN_S = 1.0
+ALL_GONE_S = 1.0
 """The documented bound on an idle machine, in seconds."""
 
 pytestmark = [
@@ -104,7 +96,7 @@ class Disturbed:
                 runner.kill()
                 self.targets.pop()
                 runner.wait(timeout=60)
-                bound_s = GONE_WITHIN_S * max(1.0, before, slowness())
+                bound_s = ALL_GONE_S * max(1.0, before, slowness())
                 assert all_end(everybody, bound_s), "bots or workers outlived the runner"
                 return True
             # Status 1: games lost their worker three times; the next run plays them.

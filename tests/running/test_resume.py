@@ -1,9 +1,7 @@
 """Runs that are killed or stopped: the resumed tournament ends with the same table."""
 
-import contextlib
 import json
 import os
-import select
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.builders import RUN_LIMIT_S, invoke
+from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.cli.tournament import run
 from tournaments.config import tournament
 from tournaments.results.game_files import GAMES, LOCK_FILE
@@ -18,8 +17,6 @@ from tournaments.results.store import Store
 
 KALARENA = str(Path(sys.executable).parent / "kalarena")
 BOTS = ["first_legal", "random:7", "greedy", "minimax:2"]
-GONE_WITHIN_S = 5.0
-"""Bound for the end of what a killed runner leaves behind, on an idle machine; it takes milliseconds."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)")
 
@@ -63,42 +60,6 @@ def start_and_wait_for_games(path: Path, out: Path) -> subprocess.Popen[str]:
     assert line.startswith("cup: "), line
     assert line.endswith(" games\n"), line
     return runner
-
-
-def descendants(pid: int) -> list[int]:
-    found = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            for child in map(int, (thread / "children").read_text().split()):
-                found += [child, *descendants(child)]
-    return found
-
-
-def open_pidfds(pids: list[int]) -> list[int]:
-    opened = []
-    for pid in pids:
-        try:
-            opened.append(os.pidfd_open(pid))
-        except ProcessLookupError:
-            continue  # ended between the two looks
-    return opened
-
-
-def all_end(pidfds: list[int], within_s: float) -> bool:
-    """Return True if all these processes end in time."""
-    waiting = set(pidfds)
-    poller = select.poll()
-    for descriptor in waiting:
-        poller.register(descriptor, select.POLLIN)
-    while waiting:
-        ready = poller.poll(within_s * 1000)
-        if not ready:
-            return False
-        for descriptor, _ in ready:
-            poller.unregister(descriptor)
-            os.close(descriptor)
-            waiting.discard(descriptor)
-    return True
 
 
 def test_a_killed_run_is_resumed_and_gives_the_same_table(tmp_path: Path) -> None:

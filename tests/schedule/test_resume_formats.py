@@ -5,14 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.running.test_resume import (
-    all_end,
-    descendants,
-    open_pidfds,
-    start_and_wait_for_games,
-    table,
-)
+from tests.running.test_resume import start_and_wait_for_games, table
 from tests.support.builders import RUN_LIMIT_S, invoke
+from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.results.store import Store
 from tournaments.schedule.plan import FORMATS
 

@@ -20,10 +20,10 @@ import trio.testing
 from referee.judge.results import Player
 from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
-from tests.support.confinement import living_with
 from tests.support.courses import FAST_PASSWORDS, NOW, add_qualified, add_student
 from tests.support.databases import database_of
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import GONE_WITHIN_S, living_with
 from tests.support.random_games import random_game
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
@@ -52,8 +52,6 @@ LIMIT_S = 900.0
 """Bound for events that take seconds; on a busy machine, each check of a bot may take its two minutes."""
 ENDS_WITHIN_S = 60.0
 """Bound for the end of a service, which takes milliseconds and does not wait for unfinished work."""
-GONE_WITHIN_S = 60.0
-"""Bound for the end of killed processes, which takes milliseconds where they get a CPU."""
 POLL_S = 0.01
 GAME = "kalah(4,3)"
 STARTER = REPOSITORY_ROOT / "sample_bots" / "starters" / "python"

@@ -24,10 +24,11 @@ from tests.server.harness import (
     until,
     until_gone,
 )
-from tests.support.confinement import living_with, sandbox_of
+from tests.support.confinement import sandbox_of
 from tests.support.courses import FAST_PASSWORDS
 from tests.support.databases import database_of
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import living_with
 from tests.support.random_games import random_game
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile

@@ -28,8 +28,8 @@ from tests.server.harness import (
     until_gone,
     upload,
 )
-from tests.support.confinement import living_with
 from tests.support.databases import database_of
+from tests.support.processes import living_with
 from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.checking.report import Report
 from tournaments.course.course import Course

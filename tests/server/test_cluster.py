@@ -21,12 +21,12 @@ from tests.engines.clusters import Cluster, end
 from tests.engines.games import becomes, command_line
 from tests.engines.lab_machines import machine
 from tests.engines.slurm import free_ports
-from tests.running.test_resume import descendants
 from tests.server.harness import QUICK, ServiceHarness, bot, open_service, spec
 from tests.server.served_course import sign_in
 from tests.server.server_process import served
 from tests.support.courses import NOW, add_account
 from tests.support.databases import database_of
+from tests.support.processes import descendants
 from tournaments.config.cluster_table import ServerClusterTable
 from tournaments.course.model import Competition, CompetitionState, Role
 from tournaments.engines.remote import remote_engine

@@ -20,7 +20,8 @@ from referee.judge.results import Player
 from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
 from tests.server.harness import LIMIT_S, until, until_gone
-from tests.support.confinement import UNHURRIED, living_with, needs_sandbox, outcome, reading_bot
+from tests.support.confinement import UNHURRIED, needs_sandbox, outcome, reading_bot
+from tests.support.processes import living_with
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import EngineError
 from tournaments.engines.local import LocalEngine, open_local_engine

@@ -21,7 +21,8 @@ from tests.server.served_course import ServedCourse, Student, served_course
 from tests.server.server_process import slowness
 from tests.support.builders import RUN_LIMIT_S
 from tests.support.building import SECRET
-from tests.support.confinement import kill_all_with, living_with, needs_sandbox
+from tests.support.confinement import needs_sandbox
+from tests.support.processes import GONE_WITHIN_S, kill_all_with, living_with
 from tournaments.course.model import Checked, Version, VersionState
 
 pytestmark = [pytest.mark.attack, pytest.mark.any_database]
@@ -30,7 +31,6 @@ CHECK_S = 6.0
 """Limit of a check in seconds, and of the build before it, for programs that never end.  It is multiplied by
 the slowness of the machine, since these programs must begin before it."""
 HONEST_S = 120.0
-GONE_WITHIN_S = 60.0
 ANSWERED_WITHIN_S = 10.0
 """Bound for a page, times the slowness of the machine."""
 VISIT_S = 0.2

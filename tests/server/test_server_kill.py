@@ -24,11 +24,11 @@ import pytest
 from sqlalchemy import URL
 
 from referee.judge.replay_check import check_replay
-from tests.running.test_resume import GONE_WITHIN_S, all_end, descendants, open_pidfds
 from tests.server.harness import starter
 from tests.server.server_process import Served, served
 from tests.support.courses import FAST_PASSWORDS, PASSWORD, add_account
 from tests.support.databases import address
+from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.bots.storage import ContentStore, content_digest
 from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.course.course import Course
@@ -209,7 +209,7 @@ def kill_in_the_middle(killed: KilledServer, moment_s: float, submits_s: float) 
         left_behind = open_pidfds(descendants(server.process.pid))
         errors = server.kill()
         student.join()
-        assert all_end(left_behind, GONE_WITHIN_S), "bots or workers outlived the server"
+        assert all_end(left_behind), "bots or workers outlived the server"
         assert "Traceback" not in errors, errors
 
 

@@ -13,9 +13,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.running.test_resume import all_end, descendants, open_pidfds
 from tests.server.harness import (
-    GONE_WITHIN_S,
     FakeEngine,
     Harness,
     first_games,
@@ -27,6 +25,7 @@ from tests.server.harness import (
 from tests.support.builders import RUN_LIMIT_S, write_tournament
 from tests.support.courses import NOW
 from tests.support.databases import database_of
+from tests.support.processes import all_end, descendants, open_pidfds
 from tests.support.store_locations import to_argument
 from tournaments.config.load import load_tournament
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, CourseError
@@ -458,7 +457,7 @@ async def test_a_killed_tournament_has_the_same_games_as_an_undisturbed_one(tmp_
             left_behind = open_pidfds(descendants(server.pid))
             server.send_signal(signal.SIGKILL)
             server.wait(RUN_LIMIT_S)
-            assert all_end(left_behind, GONE_WITHIN_S)
+            assert all_end(left_behind)
             assert harness.competition(competition.id).state is RUNNING
         async with running(harness):
             await finished(harness, competition)

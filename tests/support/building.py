@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from referee.sandbox.bubblewrap import Sandbox
-from tests.support.confinement import living_with
+from tests.support.processes import living_with
 from tournaments.bots.build import build
 from tournaments.bots.errors import BuildError
 

@@ -1,10 +1,8 @@
 """Sandboxes for tests, and the processes that a test has left."""
 
 import os
-import signal
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -55,25 +53,3 @@ def reading_bot(*arguments: str, name: str = "culprit") -> Player:
 def outcome(record: GameRecord) -> tuple[int | None, str, str | None]:
     """Return the winner, the reason and the fault of a game."""
     return record.result.winner, record.result.reason.value, record.result.fault
-
-
-def living_with(mark: str) -> list[int]:
-    """Return the processes that have a text on their command line or in their environment."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            known = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
-        except OSError:
-            continue
-        if mark.encode() in known and int(folder.name) != os.getpid():
-            found.append(int(folder.name))
-    return found
-
-
-def kill_all_with(mark: str) -> None:
-    """End the processes that a failed test has left."""
-    for pid in living_with(mark):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
