@@ -10,14 +10,17 @@ import shutil
 import signal
 import subprocess
 import termios
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
 import pytest
+import trio
 
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
 from tests.support.processes import all_end, descendants, open_pidfds
+from tournaments.cli.tournament import run
 from tournaments.cli.tournament.live import PLAIN_FAULTS
 from tournaments.cli.tournament.outcome import PROBLEM_LINES, Outcome, program, same_command
 from tournaments.cli.tournament.run import command
@@ -312,7 +315,33 @@ def test_repeated_interrupts_tear_nothing(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=RUN_LIMIT_S)
     assert "Traceback" not in errors
     assert "weird" not in errors
+    assert "the same command goes on" in errors
     assert process.returncode == 130
+
+
+def test_another_interrupt_after_the_games_costs_no_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        await trio.sleep_forever()
+
+    @contextmanager
+    def interrupted_at_the_end() -> Iterator[None]:
+        yield
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(run, "play_all", interrupt)
+    monkeypatch.setattr(run, "prepare_for_many_games", interrupted_at_the_end)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        result = invoke("tournament", "run", folder_with(tmp_path) / "cup.toml", "--out", tmp_path / "out")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert result.exit_code == 130
+    assert "stopped with 6 of 6 games to play" in result.stderr
+    assert (tmp_path / "out" / "standings.csv").exists()
 
 
 @pytest.mark.parametrize("name", ["report.html", "standings.csv", "games.csv", "results.json"])

@@ -194,9 +194,6 @@ def run_in(
             if not started:
                 click.echo("stopped before the first game; nothing was kept", err=True)
                 raise SystemExit(INTERRUPTED)
-            if interrupted:  # a second Ctrl-C must not cost the reports
-                for number in _stopping_signals():
-                    signal.signal(number, signal.SIG_IGN)
             results = kind.load(store)
             # as `kalarena verify` and `table` will make them
             directory.write_reports(TournamentResults.load(store))
@@ -280,7 +277,8 @@ def _stopping_signals() -> list[signal.Signals]:
 def _stopped_once() -> Iterator[threading.Event]:
     """Ignore further signals to stop once the yielded event is set, so that the stop can be completed.
 
-    An earlier signal raises KeyboardInterrupt, as it does outside the block.
+    They stay ignored after the block: another Ctrl-C must not cost the reports.  An earlier signal raises
+    KeyboardInterrupt, as it does outside the block.
     """
     stopping = threading.Event()
 
@@ -294,7 +292,7 @@ def _stopped_once() -> Iterator[threading.Event]:
         yield stopping
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if stopping.is_set() else handler)
 
 
 async def _run(
