@@ -177,7 +177,8 @@ class Session:
         bot, began = self._bots[event.player], now()
         wait_s = 0.0 if bot.exit_descriptor is None else min(self._end_wait_s, CLOSE_POLL_S)
         while type(end := bot.closed_input_event(event, wait_s)) is InputClosed and wait_s:
-            if (passed := bot.limit_passed()) is not None:
+            passed = [either.limit_passed() for either in self._bots][bot.index]  # kills either bot
+            if passed is not None:
                 return passed
             waited_s = now() - began
             if waited_s >= self._end_wait_s and (waited_s >= ENDING_LIMIT_S or not self._is_ending(bot)):

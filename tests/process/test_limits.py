@@ -150,6 +150,24 @@ async def test_memory_of_a_bot_that_has_closed_its_input(tmp_path: Path, code: s
     assert check_replay(record) == []
 
 
+async def test_memory_of_the_opponent_of_a_bot_that_has_closed_its_input(tmp_path: Path) -> None:
+    """Both are held to their limits while the end of one is waited for."""
+    programs = {
+        "closing": "import os, time\ninput()\nos.close(0)\nos.write(1, b'MOVE;1\\n')\ntime.sleep(3)",
+        "filling": "import os, time\ninput()\ntime.sleep(0.3)" + FILLS_AFTER,
+    }
+    for name, program in programs.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "bot.py").write_text(program)
+    first, second = (resolve_bot(name, tmp_path) for name in programs)
+    limits = Limits(memory_mb=200, end_grace_s=0.1)
+    job = Job("k", "manchester", (first, second), CONTROL, limits, sandbox=sandbox_of("weak"))
+    record = await play_game(job)
+    assert not (tmp_path / "filling" / "still_there").exists()
+    assert outcome(record) == (1, "exit", "exited"), record.result
+    assert check_replay(record) == []
+
+
 async def test_shared_memory_without_a_file_is_refused_when_confined(tmp_path: Path) -> None:
     record = await play(tmp_path, SHARED, Limits(memory_mb=200), "confined")
     assert outcome(record) == (1, "exit", "exited")
