@@ -152,9 +152,11 @@ async def test_memory_of_a_bot_that_has_closed_its_input(tmp_path: Path, code: s
 
 async def test_memory_of_the_opponent_of_a_bot_that_has_closed_its_input(tmp_path: Path) -> None:
     """Both are held to their limits while the end of one is waited for."""
+    moved = str(tmp_path / "moved")
+    wait = f"\nwhile not os.path.exists({moved!r}):\n    time.sleep(0.01)\ntime.sleep(0.3)"
     programs = {
-        "closing": "import os, time\ninput()\nos.close(0)\nos.write(1, b'MOVE;1\\n')\ntime.sleep(3)",
-        "filling": "import os, time\ninput()\ntime.sleep(0.3)" + FILLS_AFTER,
+        "closing": WITHOUT_INPUT["playing"] + f"open({moved!r}, 'w').close()\ntime.sleep(3)",
+        "filling": "import os, time\ninput()" + wait + FILLS_AFTER,
     }
     for name, program in programs.items():
         (tmp_path / name).mkdir()

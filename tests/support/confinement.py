@@ -1,4 +1,4 @@
-"""Sandboxes for tests, and the processes that a test has left."""
+"""Sandboxes and limits for tests, and bots that are played in them."""
 
 import os
 import sys
