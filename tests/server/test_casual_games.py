@@ -184,6 +184,8 @@ import sys
 for line in sys.stdin:
     if line.rstrip().endswith(";YOU") or line.startswith("START;South"):
         print("MOVE;99", flush=True)
+    elif line == "END\\n":
+        break
 """
 
 
@@ -221,6 +223,8 @@ for line in sys.stdin:
     if line.rstrip().endswith(";YOU"):
         os.write(1, b"MOVE;4\\n")
         os._exit(3)
+    if line == "END\\n":
+        break
 """
 
 
