@@ -24,7 +24,8 @@ HURRIED = TimeControl(move_s=0.6, margin_s=0.05, start_s=60, setup_s=0.05)
 LATE = ("hang", "no-line-feed")
 STAY = (*LATE, "close-output", "close-input", "endless-line", "many-lines", "stay-after-end")
 """What leaves a bot that does not end by itself, so that the end of its game is waited for."""
-BRIEF = Limits(end_grace_s=3.0)
+BRIEF = Limits(end_grace_s=0.3)
+"""For a game with such a bot; how its opponent ends is not looked at."""
 
 # What the scripted bot does -> reason, finer word, what the sentence must say.
 FAULTS = {
