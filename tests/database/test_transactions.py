@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from alembic.migration import MigrationContext
@@ -197,6 +198,27 @@ def test_a_migration_can_replace_a_table_that_others_refer_to(connections: Conne
         connection.exec_driver_sql("UPDATE counter SET value = NULL")
         assert connection.execute(select(counter.c.value)).scalar_one() is None
     test_references_are_kept(connections)
+
+
+DURABILITY = """
+import sys
+from pathlib import Path
+from tournaments.database.sqlite import SQLiteFile
+with SQLiteFile(Path(sys.argv[1])).engine(read_only=False) as engine:
+    connection = engine.raw_connection()
+    for name in ("journal_mode", "synchronous"):
+        print(*connection.cursor().execute(f"PRAGMA {name}").fetchone())
+    connection.close()
+"""
+
+
+def test_commits_to_a_file_wait_for_the_disk(tmp_path: Path) -> None:
+    """The processes of tests do not, see tests/support/store_locations.py."""
+    arguments = [sys.executable, "-c", DURABILITY, str(tmp_path / "new.db")]
+    run = subprocess.run(
+        arguments, cwd=REPOSITORY_ROOT, capture_output=True, text=True, check=True, timeout=RUN_LIMIT_S
+    )
+    assert run.stdout.split() == ["wal", "2"]  # 2 is FULL, https://sqlite.org/pragma.html#pragma_synchronous
 
 
 # Errors as sentences

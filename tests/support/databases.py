@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import URL
@@ -20,8 +21,9 @@ from tests.support.courses import FAST_PASSWORDS
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgresql import PostgreSQLServer, shared_server
 from tournaments.course.course import Course
-from tournaments.database.base import Location
+from tournaments.database.base import Connections, Kind, Location
 from tournaments.database.location import Database
+from tournaments.database.migrations import Migrations
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.store import Store
 
@@ -35,6 +37,39 @@ NAME = re.compile(r"\w+")
 
 _made: dict[Path, Database] = {}
 """Data directory -> its database on the server."""
+_statements: dict[Path, list[str]] = {}
+"""Folder of migrations -> the statements that make their newest tables in an SQLite file."""
+_apply = Migrations.apply
+
+
+def copy_tables_into_new_files() -> None:
+    """Let this process migrate its first SQLite file of each kind, and make further ones like that one.
+
+    A new file takes 7 ms of CPU time then, and 33 with migrations.
+    """
+    Migrations.apply = _apply_or_copy  # type: ignore[method-assign]
+
+
+def _apply_or_copy(migrations: Migrations, connections: Connections) -> str:
+    location = connections.location
+    if not isinstance(location, SQLiteFile) or connections.read_only or _has_content(location.path):
+        return _apply(migrations, connections)
+    if migrations.scripts not in _statements:
+        revision = _apply(migrations, connections)
+        with connections.reading() as connection:
+            driver: Any = connection.connection.driver_connection
+            _statements[migrations.scripts] = list(driver.iterdump())[1:-1]  # without BEGIN and COMMIT
+        return revision
+    with connections.writing("", Kind.MIGRATE) as connection:
+        # Another process or thread may have made the tables meanwhile.
+        if not connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar():
+            for statement in _statements[migrations.scripts]:
+                connection.exec_driver_sql(statement)
+    return _apply(migrations, connections)
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def on_postgresql() -> bool:

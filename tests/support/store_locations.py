@@ -9,13 +9,15 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection
 
-from tournaments.database import postgresql
+from tournaments.database import postgresql, sqlite
 from tournaments.database.base import Connections, Kind, Location
 from tournaments.database.location import Database
 from tournaments.results.store import MIGRATIONS
 
 # A new connection took longer than the 5 s in which a user's page is to be answered.
 postgresql.CONNECT_TIMEOUT_S = 60
+# The data need not survive a crash of the machine: no test process waits for the disk at each commit.
+sqlite.SYNCHRONOUS = "OFF"
 
 
 def to_argument(location: Location | Database) -> str:

@@ -117,6 +117,8 @@ BESIDE = 40
 """Further connections, as many as Trio has threads, so that no thread waits for a connection."""
 PAGE_BYTES = 8192
 """Size of the pages of new files.  A page of SQLite's default of 4096 has room for eight games and a half."""
+SYNCHRONOUS = "FULL"
+"""SQLite's setting with which committed data survive a crash of the process and of the machine."""
 BUSY_POLL_S = 0.005
 """Seconds between two tries of a change for which SQLite itself does not wait; it takes some milliseconds."""
 
@@ -164,9 +166,8 @@ class SQLiteFile(Location):
             # The driver's own transactions lose updates: the listener below begins them instead.
             connection.isolation_level = None
             connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # no effect on a file that has tables
-            # Committed data survive a crash of the process and of the machine.
             _write_ahead(connection)
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
