@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -250,6 +250,16 @@ def is_worker(pid: int, seconds: str) -> bool:
     return any(f"sleep {seconds}" in command_line(child) for child in below)
 
 
+@pytest.fixture
+def usual_garbage_collection() -> Iterator[None]:
+    """Python's own thresholds, which tests/conftest.py changes."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*thresholds)
+
+
+@pytest.mark.usefixtures("usual_garbage_collection")
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt()])
 def test_the_interpreter_has_other_settings_for_many_games_only(error: BaseException | None) -> None:
     def settings() -> tuple[object, float]:
