@@ -119,6 +119,7 @@ def test_a_bar_and_the_points_behind_the_leader() -> None:
 
 
 @given(st.lists(st.just(0.0) | st.floats(1e-9, 1e9), max_size=8))
+@example([1e9, 999999999.9999999])  # neighbours among floats
 def test_scales_have_all_values_and_round_ticks(values: list[float]) -> None:
     linear, logarithmic = scale_for(values, 100, 500), log_scale_for(values, 0, 100)
     assert all(100 - 1e-6 <= linear(value) <= 500 + 1e-6 for value in values)

@@ -95,6 +95,10 @@ def drawing(width: float, height: float, title: str, parts: Iterable[str]) -> st
     )
 
 
+LEAST_SHARE = 1e-9
+"""Values that differ by this share of themselves are equal on a scale: ticks between them would be, too."""
+
+
 @dataclass(frozen=True)
 class Scale:
     """A mapping of values to pixels."""
@@ -125,8 +129,9 @@ def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
     """Return a linear scale that contains all finite values, with round ends."""
     found = [value for value in values if isfinite(value)] or [0.0]
     low, high = min(found), max(found)
-    if low == high:
-        low, high = low - 1, high + 1
+    least = max(abs(low), abs(high)) * LEAST_SHARE
+    if high - low <= least:
+        low, high = low - max(1, least), high + max(1, least)
     step = _step((high - low) / 8)
     return Scale(floor(low / step) * step, ceil(high / step) * step, start, end)
 
