@@ -55,7 +55,7 @@ def start_game(
 
 def follow(page: Page, site: RunningSite) -> None:
     """Open the page of the game, until its stream has begun."""
-    with page.expect_request(lambda request: request.url.endswith("/events?after=4")):
+    with page.expect_response(lambda answer: answer.url.endswith("/events?after=4")):
         page.goto(f"{site.url}{LIVE}")
     expect(page.locator("[data-clock='1']")).to_have_text("0:08.0")
 
