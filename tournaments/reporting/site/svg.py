@@ -10,6 +10,8 @@ LONGEST_LABEL = 24
 """Characters of a bot's name in a chart; the whole name is in its title."""
 STEPS = (1, 2, 5, 10)
 """Possible distances of a scale's ticks, times a power of ten."""
+LEAST_SHARE = 1e-9
+"""Values that differ by this share of themselves are equal on a scale: ticks between them would be, too."""
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
@@ -93,10 +95,6 @@ def drawing(width: float, height: float, title: str, parts: Iterable[str]) -> st
         role="group" if "<a " in inner else "img",
         aria_label=title,
     )
-
-
-LEAST_SHARE = 1e-9
-"""Values that differ by this share of themselves are equal on a scale: ticks between them would be, too."""
 
 
 @dataclass(frozen=True)
