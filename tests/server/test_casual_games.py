@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from referee.games.catalog import parse_game
 from referee.games.opening import OpeningError
@@ -83,6 +84,22 @@ async def test_a_whole_game_is_in_the_database(tmp_path: Path, game: str, side: 
         assert (stored.winner is None) == (outcome.winner is None)
         await until(lambda: table.session is None)
         assert harness.service.slots.status()[Kind.PLAY].taken == 0
+
+
+async def test_a_bot_that_cannot_begin_yet_begins_when_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released, run = trio.Event(), CasualGames.run
+
+    async def run_later(casual: CasualGames) -> None:
+        await released.wait()
+        await run(casual)
+
+    monkeypatch.setattr(CasualGames, "run", run_later)
+    async with playing(tmp_path / "data") as (_harness, casual):
+        table = await begin(casual, bot(), PERSON)
+        released.set()
+        assert await turn(table, 1)
 
 
 async def test_a_move_that_was_taken_back_is_played_again(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError, 
 
 
 class SessionPool:
-    """Sessions of all tables; they begin as long as ``run_sessions`` runs."""
+    """Sessions of all tables; they begin as soon as ``run_sessions`` runs."""
 
     def __init__(
         self,
@@ -63,6 +63,8 @@ class SessionPool:
         """``versions`` is the maximum number of sessions of teams' bots."""
         self._context, self._engine, self._scratch, self._changes = context, engine, scratch, changes
         self._nursery: trio.Nursery | None = None
+        self._postponed: set[Table] = set()
+        """Tables whose session was to begin while ``run_sessions`` did not run."""
         self._sessions: list[Table] = []
         """Tables with a session, the oldest first."""
         self._room = trio.CapacityLimiter(engine.concurrency)
@@ -73,6 +75,8 @@ class SessionPool:
         """Run the sessions, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
+            while self._postponed:
+                self.begin(self._postponed.pop())
             task_status.started()
             try:
                 await trio.sleep_forever()
@@ -96,9 +100,12 @@ class SessionPool:
     def begin(self, table: Table) -> None:
         """Begin a session unless there is one, or nothing for the bot to do."""
         bot = table.bot
-        if self._nursery is None or bot is None or table.session is not None or table.trouble:
+        if bot is None or table.session is not None or table.trouble:
             return
         if table.to_move is None or (table.game.moves and table.to_move != bot):
+            return
+        if self._nursery is None:
+            self._postponed.add(table)
             return
         table.session = trio.CancelScope()
         self._nursery.start_soon(self._run, table, table.session)
