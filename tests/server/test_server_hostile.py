@@ -22,6 +22,8 @@ EDGE = "edge-of-the-form"
 ALLOWED = UploadLimits().upload_bytes
 REFUSALS = (400, 408, 413, 422)
 RAW_LIMIT_S = 60.0
+SLOW_S = 0.05
+"""Seconds between two chunks of a body that has no end, once it is too long."""
 
 
 @pytest.fixture(scope="module")
@@ -225,16 +227,19 @@ def test_a_body_without_an_end(course: ServedCourse) -> None:
         f"Authorization: Bearer {course.uploader().token}\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
-    answered, waiting, is_open = b"", head.encode(), True
+    answered, waiting, sent, is_open = b"", head.encode(), 0, True
     with nothing_kept(course), course.server.connect() as connection:
         while is_open:
-            readable, writable, _ = select.select([connection], [connection], [], RAW_LIMIT_S)
+            # Beyond what is allowed, the body is a slow one: for a minute, the server reads what comes.
+            pause_s = 0.0 if sent < 2 * ALLOWED else SLOW_S
+            is_readable = bool(select.select([connection], [], [], pause_s)[0])
             try:
-                if readable:
+                if is_readable:
                     piece = connection.recv(65_536)
                     answered, is_open = answered + piece, bool(piece)
-                elif writable:
-                    waiting = waiting[connection.send(waiting) :] or chunk
+                elif select.select([], [connection], [], RAW_LIMIT_S)[1]:
+                    count = connection.send(waiting)
+                    sent, waiting = sent + count, waiting[count:] or chunk
             except (BrokenPipeError, ConnectionResetError):
                 is_open = bool(select.select([connection], [], [], 0)[0]) and not answered
     assert answered.startswith(b"HTTP/1.1 413")
