@@ -35,7 +35,6 @@ from tests.server.test_acts import (
     until_recorded,
 )
 from tests.support.courses import add_account
-from tests.support.databases import copy_tables_into_new_files
 from tests.support.statement_faults import CourseContents, fault_before, in_copy, kill_process
 from tests.support.store_locations import from_argument
 from tournaments.course.model import Account, BotChoice, Competition, CompetitionKind, CompetitionState, Role
@@ -205,7 +204,6 @@ def attempts(case: Case, database: Database, data: Path) -> list[tuple[int, bool
 def main() -> None:
     """Print the results of all kills as JSON; see the module's docstring."""
     database, data, names = from_argument(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
-    copy_tables_into_new_files()
     assert in_copy(trio.run, make_people, database, data) == 0
     found = {}
     for name in names or CASES:

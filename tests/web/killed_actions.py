@@ -13,7 +13,6 @@ from pathlib import Path
 
 import trio
 
-from tests.support.databases import copy_tables_into_new_files
 from tests.support.statement_faults import CourseContents, fault_before, in_copy, kill_process
 from tests.support.store_locations import from_argument
 from tests.web.played_course import PlayedService
@@ -59,7 +58,6 @@ def attempts(case: Case, place: Location, folder: Path) -> list[tuple[int, bool]
 
 def main() -> None:
     """Print the results of all kills as JSON; see the module's docstring."""
-    copy_tables_into_new_files()
     database, folder = from_argument(sys.argv[1]), Path(sys.argv[2])
     found = {}
     for number, case in enumerate(CASES):
