@@ -2,18 +2,21 @@
 
 import tomllib
 from collections.abc import Sequence
-from math import isfinite
+from math import isfinite, log, nextafter
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from tests.support.paths import TEST_DATA
 from tournaments.schedule.formats.sprt_statistics import (
+    ZERO_COUNT,
     approximate_log_likelihood_ratio,
     bounds,
+    expected_score,
     log_likelihood_ratio,
     log_likelihood_ratio_of_games,
 )
@@ -57,6 +60,40 @@ def test_exchanging_players_changes_the_sign(model: Any, counts: list[int], elo:
     mirrored = log_likelihood_ratio(counts[::-1], -elo - more, -elo, model=model)
     exchanged = log_likelihood_ratio(counts, elo + more, elo, model=model)
     assert ratio == pytest.approx(-mirrored, rel=1e-6, abs=1e-6) == pytest.approx(-exchanged, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("counts", "elo"),
+    # In the first three, Newton's first step for 0 Elo ends beside a pole: there are as many pairs of half a
+    # point as three times those of 1.5 points and eight times those of 2 points, or the other way round.
+    [
+        ((0, 11, 4, 1, 1), 0),
+        ((2, 2, 0, 22, 0), 0),
+        ((0, 66, 1, 6, 6), -5),
+        ((0, 0, 0, 0, 7), 20),
+        ((3, 9, 8, 7, 5), -4),
+    ],
+)
+def test_the_ratio_is_that_of_the_likeliest_probabilities(counts: tuple[int, ...], elo: float) -> None:
+    likelihoods = [greatest_log_likelihood(counts, expected_score(bound)) for bound in (elo, elo + 5)]
+    assert log_likelihood_ratio(counts, elo, elo + 5) == pytest.approx(
+        likelihoods[1] - likelihoods[0], abs=1e-6
+    )
+
+
+def greatest_log_likelihood(counts: Sequence[int], mean: float) -> float:
+    """Return the greatest log-likelihood of probabilities with this mean score, by SciPy's Brent's method."""
+    filled = [count or ZERO_COUNT for count in counts]
+    excess = [index / 4 - mean for index in range(5)]
+
+    def error(multiplier: float) -> float:
+        return sum(
+            count * value / (1 + multiplier * value) for count, value in zip(filled, excess, strict=True)
+        )
+
+    ends = [-1 / max(excess), -1 / min(excess)]
+    multiplier = brentq(error, nextafter(ends[0], 0), nextafter(ends[1], 0), xtol=1e-15)
+    return -sum(count * log(1 + multiplier * value) for count, value in zip(filled, excess, strict=True))
 
 
 def test_no_evidence_and_draws_alone() -> None:

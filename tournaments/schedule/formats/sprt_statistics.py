@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import isfinite, log, sqrt
+from math import copysign, isfinite, log, sqrt
 from typing import Literal
 
 from tournaments.schedule.pairing import Result
@@ -29,7 +29,10 @@ ZERO_COUNT = 1e-3
 """Replaces a count of zero, as in fishtest and fastchess, so that every expected score is possible."""
 
 NEWTON_STEPS = 200
-"""Far more than are needed (under 20); each halves the interval at least."""
+"""Far more than are needed (under 60)."""
+
+PRECISION = 1e-15
+"""Of Newton's method, a few units of the last place of 1.0."""
 
 REWEIGHTINGS = 200
 """For normalized Elo; about 10 are needed."""
@@ -185,14 +188,15 @@ def _multiplier(excess: Sequence[float], shares: Sequence[float]) -> float:
             low = x
         else:
             high = x
-        slope = sum(share * term * term for share, term in zip(shares, terms, strict=True))
-        step = height / slope
-        nearer = x + step
-        if not low < nearer < high:
-            nearer = (low + high) / 2
-        if nearer == x or abs(nearer - x) <= 1e-15 * (abs(x) + 1e-3):
+        precision = PRECISION * (1 + abs(x))
+        if height == 0 or high - low <= 4 * precision:
             break
-        x = nearer
+        slope = sum(share * term * term for share, term in zip(shares, terms, strict=True))
+        # Short steps are no sign of the answer: beside the ends of the interval, too, they are short.  Each
+        # step goes a little too far, so that the answer is soon between two neighbours.
+        step = height / slope
+        nearer = x + step + copysign(precision, step)
+        x = nearer if low < nearer < high else (low + high) / 2
     return x
 
 
