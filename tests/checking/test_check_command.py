@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from referee.errors import RefereeError
-from tests.process.test_faults import living_processes_with
 from tests.process.test_playing_process import deaf_bot, wait_for_bot
 from tests.support.builders import RUN_LIMIT_S
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import command_lines_with
 from tournaments.checking import scenario_runner
 from tournaments.checking.report import Report
 from tournaments.checking.scenario_runner import play_scenario
@@ -188,7 +188,7 @@ def test_the_rest_is_left_out_when_the_time_is_used_up(tmp_path: Path) -> None:
     assert result.exit_code == 1  # scripts of a course must not accept this bot
     assert "Not one game was played to its end" in " ".join(result.stdout.split())
     assert "the time for the whole check, 0.3 s, was used up" in " ".join(result.stdout.split())
-    assert living_processes_with(str(tmp_path / "bot.py")) == []
+    assert command_lines_with(str(tmp_path / "bot.py")) == []
 
 
 @pytest.mark.slow
@@ -211,10 +211,10 @@ def test_a_signal_ends_the_check_and_the_bot(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not any("sandbox" not in line for line in living_processes_with(f"{mark}.py")):
+        while not any("sandbox" not in line for line in command_lines_with(f"{mark}.py")):
             wait_for_bot(mark)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=RUN_LIMIT_S)
     assert process.returncode == 130
     assert "stopped: the check was not finished" in errors
-    assert living_processes_with(f"{mark}.py") == []
+    assert command_lines_with(f"{mark}.py") == []

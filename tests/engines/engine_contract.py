@@ -16,9 +16,9 @@ from referee.judge.results import GameRecord, Player, Reason
 from referee.live_feed import Snapshot
 from referee.playing import Job, play_game
 from tests.engines.games import assassin, becomes, job, noted, unhurried
-from tests.process.test_faults import honest, living_processes_with
+from tests.process.test_faults import honest
 from tests.support.confinement import UNHURRIED
-from tests.support.processes import GONE_WITHIN_S, kill_all_with, living_with
+from tests.support.processes import GONE_WITHIN_S, command_lines_with, kill_all_with, living_with
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine, EngineError
 
@@ -51,7 +51,7 @@ class Sleeper:
         return Job(key, "manchester", (self.player, honest()), SLEEPLESS)
 
     def count(self) -> int:
-        return len(living_processes_with(f"/bin/sleep {self.seconds}"))
+        return len(command_lines_with(f"/bin/sleep {self.seconds}"))
 
 
 @pytest.fixture

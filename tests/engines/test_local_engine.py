@@ -21,11 +21,11 @@ from referee.process.subreaper import spare
 from referee.sandbox.host_resources import usable_cores
 from tests.engines.engine_contract import PLACES, EngineContract, Place, Sleeper, sleeper
 from tests.engines.games import LIMIT_S, assassin, becomes, command_line, job
-from tests.process.test_faults import honest, living_processes_with
+from tests.process.test_faults import honest
 from tests.support.builders import write_tournament
 from tests.support.confinement import sandbox_of
 from tests.support.paths import SUPPORT
-from tests.support.processes import descendants, living_with
+from tests.support.processes import command_lines_with, descendants, living_with
 from tournaments.config.load import load_tournament
 from tournaments.engines.base import Engine, EngineError, EngineWrapper, OnSnapshot, OnStart
 from tournaments.engines.local import open_local_engine
@@ -204,7 +204,7 @@ async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, ti
             await becomes(lambda: len(sleepers(seconds)) == 2, LIMIT_S)
             (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid, seconds)]
             os.kill(worker, signal.SIGKILL)
-        await becomes(lambda: not living_processes_with(f"sleep {seconds}"), LIMIT_S)
+        await becomes(lambda: not command_lines_with(f"sleep {seconds}"), LIMIT_S)
 
 
 async def test_a_lost_worker_does_not_end_the_programs_of_its_caller(
@@ -241,7 +241,7 @@ def own_program() -> subprocess.Popen[bytes]:
 
 def sleepers(seconds: str) -> list[str]:
     """The bot and its child; not the sandbox, whose command lines have the bot's in them."""
-    return [line for line in living_processes_with(f"sleep {seconds}") if line.startswith("sleep ")]
+    return [line for line in command_lines_with(f"sleep {seconds}") if line.startswith("sleep ")]
 
 
 def is_worker(pid: int, seconds: str) -> bool:

@@ -17,6 +17,7 @@ from referee.process.bot import Bot
 from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import TIERS, UNHURRIED, outcome, reading_bot, sandbox_of
 from tests.support.paths import REPOSITORY_ROOT, SUPPORT
+from tests.support.processes import command_lines_with
 
 CONTROL = TimeControl(move_s=20, start_s=60)
 HURRIED = TimeControl(move_s=0.6, margin_s=0.05, start_s=60, setup_s=0.05)
@@ -92,19 +93,6 @@ async def play(
     control, limits = HURRIED if what in LATE else CONTROL, BRIEF if what in STAY else UNHURRIED
     job = Job("fault", "manchester", players, control, limits, sandbox=sandbox or Sandbox())
     return await play_game(job)
-
-
-def living_processes_with(text: str) -> list[str]:
-    """Command lines of living processes that contain this text."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-        except OSError:
-            continue
-        if text in line:
-            found.append(line)
-    return found
 
 
 CONFINED_FIRST = ("exit-off-turn", "crlf", "close-input")
@@ -257,8 +245,8 @@ async def test_no_process_of_the_group_outlives_the_game(what: str) -> None:
     status = os.getpid() % 200 + 1  # distinguishes these processes from those of other tests
     record = await play(scripted("--do", what, f"--status={status}"), 0)
     assert record.result.winner is not None
-    assert living_processes_with(f"--do {what} --status={status}") == []
-    assert living_processes_with(f"sleep {120 + status / 1000:.3f}") == []
+    assert command_lines_with(f"--do {what} --status={status}") == []
+    assert command_lines_with(f"sleep {120 + status / 1000:.3f}") == []
     # The end of the game waited for the grace, not for the bot, which stays for 120 s.
     assert record.duration_us < 60_000_000
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.test_faults import living_processes_with
 from tests.support.builders import KALARENA, invoke, kalarena, one_object, write_tournament
+from tests.support.processes import command_lines_with
 
 LIMIT_S = 300
 """Nothing waits that long unless it has failed."""
@@ -61,7 +61,7 @@ def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int, sandbox
         _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     assert errors == "stopped: the game was given up\n"
-    assert living_processes_with(mark) == []
+    assert command_lines_with(mark) == []
 
 
 @pytest.mark.parametrize("name", ["game.json", pytest.param("game.msgpack", marks=pytest.mark.slow)])
@@ -147,7 +147,7 @@ def test_children_that_left_the_group_are_ended_after_the_game(tmp_path: Path, o
     done = kalarena(tmp_path, "play", "parent.py", "greedy", "--sandbox", "off")  # which has no such file
     assert done.returncode == 0
     assert "unknown-message" in done.stdout or "nonsense" in done.stdout
-    assert living_processes_with(mark) == []
+    assert command_lines_with(mark) == []
 
 
 @pytest.mark.kill

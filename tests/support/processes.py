@@ -48,6 +48,19 @@ def all_end(pidfds: list[int], within_s: float = GONE_WITHIN_S) -> bool:
     return True
 
 
+def command_lines_with(text: str) -> list[str]:
+    """Return the command lines of living processes that contain a text, their arguments joined by spaces."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        if text in line:
+            found.append(line)
+    return found
+
+
 def living_with(mark: str) -> list[int]:
     """Return the processes that have a text on their command line or in their environment."""
     found = []
