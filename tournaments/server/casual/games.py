@@ -72,7 +72,8 @@ class CasualGames:
         async with trio.open_nursery() as nursery:
             await nursery.start(self._sessions.run_sessions)
             for table in self._tables.values():
-                if table.watchers:  # its session may have ended with an earlier run
+                # Its session could not begin before, or ended with an earlier run.
+                if table.watchers or table.waits_for_bot:
                     self._sessions.begin(table)
             while True:
                 try:
@@ -154,7 +155,8 @@ class CasualGames:
 
     @staticmethod
     def _is_idle(table: Table) -> bool:
-        return table.session is None and not table.watchers and not table.lock.locked()
+        is_needed = table.session is not None or table.waits_for_bot or table.watchers
+        return not is_needed and not table.lock.locked()
 
     @contextmanager
     def watch(self, table: Table) -> Iterator[None]:

@@ -50,7 +50,7 @@ OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError, 
 
 
 class SessionPool:
-    """Sessions of all tables; they begin as soon as ``run_sessions`` runs."""
+    """Sessions of all tables; they begin while ``run_sessions`` runs."""
 
     def __init__(
         self,
@@ -63,8 +63,6 @@ class SessionPool:
         """``versions`` is the maximum number of sessions of teams' bots."""
         self._context, self._engine, self._scratch, self._changes = context, engine, scratch, changes
         self._nursery: trio.Nursery | None = None
-        self._postponed: set[Table] = set()
-        """Tables whose session was to begin while ``run_sessions`` did not run."""
         self._sessions: list[Table] = []
         """Tables with a session, the oldest first."""
         self._room = trio.CapacityLimiter(engine.concurrency)
@@ -75,8 +73,6 @@ class SessionPool:
         """Run the sessions, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
-            while self._postponed:
-                self.begin(self._postponed.pop())
             task_status.started()
             try:
                 await trio.sleep_forever()
@@ -98,14 +94,11 @@ class SessionPool:
             self._is_preparing = False
 
     def begin(self, table: Table) -> None:
-        """Begin a session unless there is one, or nothing for the bot to do."""
+        """Begin a session if there is none, the bot has something to do, and ``run_sessions`` runs."""
         bot = table.bot
-        if bot is None or table.session is not None or table.trouble:
+        if self._nursery is None or bot is None or table.session is not None or table.trouble:
             return
         if table.to_move is None or (table.game.moves and table.to_move != bot):
-            return
-        if self._nursery is None:
-            self._postponed.add(table)
             return
         table.session = trio.CancelScope()
         self._nursery.start_soon(self._run, table, table.session)
@@ -142,7 +135,7 @@ class SessionPool:
                 table.is_waiting = table.waits_for_person = False
                 table.trouble = trouble
                 table.wake()
-        if table.to_move == table.bot and table.session is None and not trouble and not scope.cancel_called:
+        if table.waits_for_bot and table.session is None and not scope.cancel_called:
             self.begin(table)  # the person moved just when the session ended
 
     async def _play(self, table: Table, revision: int) -> None:

@@ -62,6 +62,11 @@ class Table:
         return next((index for index, player in enumerate(self.game.players) if player.is_bot), None)
 
     @property
+    def waits_for_bot(self) -> bool:
+        """True if the bot is to move and there is no trouble with it."""
+        return self.bot is not None and self.to_move == self.bot and not self.trouble
+
+    @property
     def is_open(self) -> bool:
         """True if a seat waits for a person."""
         return any(not player.is_bot and not player.owner for player in self.game.players)
