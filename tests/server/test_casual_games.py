@@ -55,9 +55,9 @@ async def begin(casual: CasualGames, first: CasualPlayer, second: CasualPlayer, 
 
 async def turn(table: Table, side: int = 0) -> bool:
     """Wait for a player's turn; return False at the end of the game."""
-    with trio.fail_after(MOST_S_OF_TURN):
-        while table.to_move not in (side, None):
-            assert not table.trouble, table.trouble
+    while table.to_move not in (side, None):
+        assert not table.trouble, table.trouble
+        with trio.fail_after(MOST_S_OF_TURN):
             await table.changed.wait()
     return table.to_move is not None
 
