@@ -29,10 +29,10 @@ ZERO_COUNT = 1e-3
 """Replaces a count of zero, as in fishtest and fastchess, so that every expected score is possible."""
 
 NEWTON_STEPS = 200
-"""Far more than are needed (under 60)."""
+"""Far more than are needed (under 70)."""
 
 PRECISION = 1e-15
-"""Of Newton's method, a few units of the last place of 1.0."""
+"""Relative precision of Newton's method, a few units in the last place of 1.0."""
 
 REWEIGHTINGS = 200
 """For normalized Elo; about 10 are needed."""
@@ -176,8 +176,8 @@ def _tilt_to_deviation(scores: Sequence[float], shares: Sequence[float], deviati
 def _multiplier(excess: Sequence[float], shares: Sequence[float]) -> float:
     """Return the x with sum(share * excess / (1 + x * excess)) = 0 that leaves every divisor positive.
 
-    The sum falls from plus to minus infinity between -1 / max(excess) and -1 / min(excess).  Newton's method;
-    a step out of the interval that contains the answer halves the interval instead.
+    The sum falls from plus to minus infinity between -1 / max(excess) and -1 / min(excess).  Newton's method,
+    until the interval that contains the root is short; a step out of the interval halves it instead.
     """
     low, high = -1 / max(excess), -1 / min(excess)
     x = 0.0
@@ -192,8 +192,8 @@ def _multiplier(excess: Sequence[float], shares: Sequence[float]) -> float:
         if height == 0 or high - low <= 4 * precision:
             break
         slope = sum(share * term * term for share, term in zip(shares, terms, strict=True))
-        # Short steps are no sign of the answer: beside the ends of the interval, too, they are short.  Each
-        # step goes a little too far, so that the answer is soon between two neighbours.
+        # Steps are short beside the poles, too: only the interval's length shows that the root is near.  Each
+        # step goes a little too far, to bring both ends of the interval close to the root.
         step = height / slope
         nearer = x + step + copysign(precision, step)
         x = nearer if low < nearer < high else (low + high) / 2
