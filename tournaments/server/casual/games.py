@@ -71,10 +71,9 @@ class CasualGames:
         """Run the bots of all games, until cancelled."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self._sessions.run_sessions)
+            # Sessions that could not begin before, and those that ended with an earlier run
             for table in self._tables.values():
-                # Its session could not begin before, or ended with an earlier run.
-                if table.watchers or table.waits_for_bot:
-                    self._sessions.begin(table)
+                self._sessions.begin(table)
             while True:
                 try:
                     await self._sweep()

@@ -63,7 +63,7 @@ class Table:
 
     @property
     def waits_for_bot(self) -> bool:
-        """True if the bot is to move and there is no trouble with it."""
+        """True if the bot is to move and has not failed."""
         return self.bot is not None and self.to_move == self.bot and not self.trouble
 
     @property
