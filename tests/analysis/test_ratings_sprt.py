@@ -64,8 +64,8 @@ def test_exchanging_players_changes_the_sign(model: Any, counts: list[int], elo:
 
 @pytest.mark.parametrize(
     ("counts", "elo"),
-    # In the first three, Newton's first step for 0 Elo ends beside a pole: there are as many pairs of half a
-    # point as three times those of 1.5 points and eight times those of 2 points, or the other way round.
+    # In the first three, Newton's first step for 0 Elo ends beside a pole: pairs of 0.5 points are as many as
+    # three times those of 1.5 points plus eight times those of 2 points, or the other way round.
     [
         ((0, 11, 4, 1, 1), 0),
         ((2, 2, 0, 22, 0), 0),
