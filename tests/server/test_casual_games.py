@@ -406,15 +406,26 @@ async def test_a_bot_answers_a_move_whose_commit_was_not_confirmed(
         assert await turn(table)
 
 
-async def test_games_that_nobody_plays_end_and_old_ones_go(tmp_path: Path) -> None:
+async def test_games_that_nobody_plays_end_and_old_ones_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the database is away just after it stored their end."""
+    monkeypatch.setattr(games, "SWEEP_S", 0.01)
     async with playing(tmp_path / "data") as (harness, casual):
+        store = harness.course.casual_games
         table = await begin(casual, PERSON, CasualPlayer("Open seat"))
-        casual._context.__dict__["now"] = lambda: NOW + timedelta(hours=3)
-        await casual._sweep()
+        with monkeypatch.context() as lost:
+
+            def fail(_address: str) -> None:
+                raise StoreError("the database is away", is_ours=True)
+
+            lost.setattr(store, "by_address", fail)
+            monkeypatch.setitem(casual._context.__dict__, "now", lambda: NOW + timedelta(hours=3))
+            await until(lambda: table.game.ended_at is not None)
         assert table.game.sentence == games.ABANDONED
-        casual._context.__dict__["now"] = lambda: NOW + timedelta(days=40)
-        await casual._sweep()
-        assert harness.course.casual_games.by_address(table.game.address) is None
+        assert store.by_address(table.game.address) == table.game
+        monkeypatch.setitem(casual._context.__dict__, "now", lambda: NOW + timedelta(days=40))
+        await until(lambda: store.by_address(table.game.address) is None)
 
 
 # The table.

@@ -268,8 +268,8 @@ class CasualGames:
         for address in ended:
             table = self._tables.get(address)
             if table is not None:
-                async with table.lock:
-                    await self._changes.reload(table)
+                async with table.lock:  # what the database has now; reading it again could fail
+                    table.game = replace(table.game, ended_at=now, sentence=ABANDONED)
                     self._sessions.end(table)
                     table.wake()
         await trio.to_thread.run_sync(games.remove, now - KEPT_FOR, MOST_KEPT)
