@@ -225,11 +225,6 @@ class Match(Generic[S, M]):
         clock = self._clock
         return None if clock.deadline_us is None else clock.began + clock.deadline_us / 1e6
 
-    @property
-    def awaits_cause(self) -> bool:
-        """True if a bot has lost by an error message of its runtime, and the cause is awaited."""
-        return self._failure is not None and self.result is None
-
     def start(self, at: float) -> list[Send]:
         """Begin the match; ``at`` is the time at which the processes are being started."""
         self._clock.began = at

@@ -20,7 +20,6 @@ from tournaments.analysis.evidence import evidence_of
 from tournaments.analysis.ratings.pentanomial import (
     MatchScore,
     game_counts,
-    likelihood_of_superiority,
     of_games,
     of_pairs,
     pair_counts,
@@ -137,12 +136,6 @@ def test_pairs(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", MATCHES["games"], ids=lambda case: str(case["counts"]))
 def test_games(case: dict[str, Any]) -> None:
     assert_printed(of_games(case["counts"]), case)
-
-
-def test_classic_likelihood_of_superiority() -> None:
-    case = tomllib.loads((DATA / "superiority.toml").read_text())
-    assert round(likelihood_of_superiority(case["wins"], case["losses"]), 6) == case["superiority"]
-    assert likelihood_of_superiority(0, 0) == likelihood_of_superiority(3, 3) == 0.5
 
 
 def test_six_to_nil_is_not_certain() -> None:

@@ -16,9 +16,11 @@ from referee.judge.results import GameRecord
 from referee.live_feed import Move, Snapshot
 from referee.playing import Job
 from tests.support.builders import make_player
+from tests.support.courses import NOW
 from tests.support.random_games import game_of_length, random_game
 from tests.web.played_course import Played, open_played
 from tests.web.site import World
+from tournaments.course.model import LinkPurpose
 from tournaments.server import live_hub
 from tournaments.server.live_hub import Channel
 from tournaments.web.http import sse
@@ -137,8 +139,9 @@ def disable(world: World) -> None:
     world.course.accounts.set_disabled(world.accounts["student"].id, True)
 
 
-def end_session(world: World) -> None:
-    world.course.sessions.end_all(world.accounts["student"].id)
+def reset_password(world: World) -> None:
+    link = world.course.links.make(world.accounts["student"].id, LinkPurpose.RESET, NOW)
+    world.course.links.use(link, "another long password", NOW)
 
 
 @pytest.mark.parametrize(
@@ -146,10 +149,10 @@ def end_session(world: World) -> None:
     [
         ("visitor", lambda world: world.course.settings.change(standings_for="nobody")),
         ("student", disable),
-        ("student", end_session),
+        ("student", reset_password),
         ("student", lambda world: world.course.settings.change(students_see_names=False)),
     ],
-    ids=["hidden from visitors", "account disabled", "session ended", "names hidden"],
+    ids=["hidden from visitors", "account disabled", "password reset", "names hidden"],
 )
 @pytest.mark.parametrize("path", ["/events", f"{LIVE}/events"])
 async def test_a_stream_does_not_outlive_the_permission(

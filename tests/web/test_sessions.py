@@ -112,7 +112,6 @@ async def test_the_cache_keeps_the_newest_sessions(scene: Scene) -> None:
 
 CHANGES: dict[str, Callable[[Scene], object]] = {
     "signed out": lambda scene: scene.course.sessions.end(scene.secret),
-    "signed out everywhere": lambda scene: scene.course.sessions.end_all(scene.student.id),
     "disabled": lambda scene: scene.course.accounts.set_disabled(scene.student.id, True),
     "a link used": lambda scene: scene.course.links.use(
         scene.course.links.make(scene.student.id, LinkPurpose.RESET, NOW), "another long password", NOW

@@ -9,7 +9,7 @@ explained at ``_summary``, and docs/statistics.md has the measured coverage.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import erf, isfinite, log, log10, nan, sqrt
+from math import isfinite, log, log10, nan, sqrt
 
 import numpy as np
 
@@ -67,17 +67,6 @@ def of_games(games: Sequence[float]) -> MatchScore:
     if len(games) != 3:
         raise ValueError(f"three counts are needed, not {len(games)}")
     return _summary(games, 1)
-
-
-def likelihood_of_superiority(wins: float, losses: float) -> float:
-    """Return the classic likelihood, (1 + erf((W - L) / sqrt(2 (W + L)))) / 2; 0.5 without wins or losses.
-
-    Draws play no part, and games are taken for independent.  Source: Kai Laskos, 2014, now in the chess
-    programming wiki's "Match Statistics".
-    """
-    if wins + losses == 0:
-        return 0.5
-    return (1 + erf((wins - losses) / sqrt(2 * (wins + losses)))) / 2
 
 
 def pair_counts(evidence: Evidence, one: int, other: int) -> tuple[float, float, float, float, float]:

@@ -279,11 +279,6 @@ class Sessions:
         with self._ending.writing() as connection:
             connection.execute(delete(session).where(session.c.digest == digest_of(secret)))
 
-    def end_all(self, account_id: int) -> None:
-        """End all sessions of an account."""
-        with self._ending.writing() as connection:
-            connection.execute(delete(session).where(session.c.account_id == account_id))
-
     def purge(self, now: datetime) -> None:
         """Delete expired sessions."""
         with self._transactions.writing() as connection:

@@ -1,7 +1,7 @@
 """Choices of forms: games, time zones and reference players; a game or a player may also be a text."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from zoneinfo import available_timezones
@@ -76,8 +76,3 @@ def from_choices(values: Mapping[str, str]) -> dict[str, str]:
 def players_in(text: str) -> list[str]:
     """Return the players in a text, between spaces or commas."""
     return [word for word in re.split(r"[\s,]+", text) if word]
-
-
-def other_players(players: Iterable[str]) -> str:
-    """Return the players without a box as the text of an input."""
-    return " ".join(name for name in players if name not in PLAYERS)
