@@ -25,11 +25,12 @@ from tests.server.harness import (
     until_gone,
 )
 from tests.support.confinement import sandbox_of
-from tests.support.courses import FAST_PASSWORDS
+from tests.support.courses import FAST_PASSWORDS, NOW, add_student, add_version
 from tests.support.databases import database_of
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.processes import living_with
 from tests.support.random_games import random_game
+from tournaments.bots.errors import BotError
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.checking.evidence import PlayedScenario
@@ -41,7 +42,7 @@ from tournaments.course.model import CheckedGame, Competitor
 from tournaments.results.packing import unpacked
 from tournaments.server import bot_provider
 from tournaments.server.bot_provider import BotProvider, CannotPlayError
-from tournaments.server.bot_storage import BotStorage
+from tournaments.server.bot_storage import BotStorage, NotBuiltError
 from tournaments.server.checks import check_worker
 from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
 from tournaments.server.checks.bot_worker import COMMAND, WorkerError, run_job
@@ -299,3 +300,44 @@ async def test_no_bot_waits_for_a_compilation(tmp_path: Path, monkeypatch: pytes
                 assert sum(text.startswith("strong") for text in requested) == bot_provider.COMPILERS
                 compiled.set()
     assert len(requested) == 6
+
+
+@pytest.mark.parametrize(
+    ("failures", "answer", "words", "is_ours"),
+    [
+        ([BotError("bot.toml names no command")], Answer(), "bot.toml names no command", False),
+        ([NotBuiltError("not built")] * 2, Answer(), "not built", True),
+        ([NotBuiltError("not built")], Answer(wrong="make failed"), "make failed", False),
+        ([NotBuiltError("not built")], Answer(ours="the disk is full"), "the disk is full", True),
+        ([NotBuiltError("not built")], WorkerError("it was killed"), "it was killed", True),
+    ],
+)
+async def test_a_bot_that_cannot_play_has_a_reason(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failures: list[Exception],
+    answer: Answer | Exception,
+    words: str,
+    is_ours: bool,
+) -> None:
+    left = list(failures)
+
+    def fail(*_: object) -> None:
+        raise left.pop(0)
+
+    async def run_fake(*_: object, **__: object) -> Answer:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(bot_provider, "run_job", run_fake)
+    monkeypatch.setattr(BotStorage, "player", fail)
+    with Course(database_of(tmp_path).course(), FAST_PASSWORDS) as course:
+        course.settings.change(sandbox_mode="off")
+        contents = ContentStore(tmp_path / "submissions")
+        team = course.teams.add("Team 1", NOW)
+        version = add_version(course, team, add_student(course, team), contents.put(starter()))
+        bots = BotProvider(course, BotStorage(contents, tmp_path / "bots"), QUICK)
+        with pytest.raises(CannotPlayError, match=words) as caught:
+            await bots.player(Competitor(1, "Team 1 v1", version.id, None), GAME)
+    assert (caught.value.is_ours, left) == (is_ours, [])

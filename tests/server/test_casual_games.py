@@ -24,7 +24,7 @@ from tournaments.engines.base import EngineError
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.casual import games, session_pool
 from tournaments.server.casual.games import CasualGames
-from tournaments.server.casual.positions import continuation, opening_at, states_of
+from tournaments.server.casual.positions import Continuation, continuation, opening_at, states_of
 from tournaments.server.casual.table import NotYourTurnError, Table
 from tournaments.server.metrics import PlayEnd
 from tournaments.server.slots import Kind
@@ -428,6 +428,34 @@ async def test_games_that_nobody_plays_end_and_old_ones_go(
         await until(lambda: store.by_address(table.game.address) is None)
 
 
+@pytest.mark.parametrize(
+    ("game", "opening", "words"),
+    [
+        ("draughts", "", "no game 'draughts'"),
+        (GAME, "9", "no game can begin in this position: "),
+    ],
+)
+async def test_a_game_that_cannot_begin_is_refused(
+    tmp_path: Path, game: str, opening: str, words: str
+) -> None:
+    async with playing(tmp_path / "data") as (_harness, casual):
+        with pytest.raises(CourseError, match=words):
+            await casual.start(game, (PERSON, CasualPlayer("Open seat")), Continuation(opening, False))
+        assert casual.unfinished(ME) == []
+
+
+async def test_a_seat_is_taken_once_and_before_the_end(tmp_path: Path) -> None:
+    async with playing(tmp_path / "data") as (_harness, casual):
+        table = await begin(casual, PERSON, CasualPlayer("Open seat"))
+        await casual.join(table, ME, "Ada again")  # has a seat already
+        assert (table.is_open, [one.name for one in table.game.players]) == (True, ["Ada", "Open seat"])
+        await casual.join(table, "account 2", "Bob")
+        await casual.resign(table, ME)
+        with pytest.raises(CourseError, match="this game is over"):
+            await casual.join(table, "account 3", "Cy")
+        assert [one.name for one in table.game.players] == ["Ada", "Bob"]
+
+
 # The table.
 
 
@@ -468,6 +496,8 @@ def test_old_and_surplus_games_are_deleted(place: Location) -> None:
         (GAME, "", "", False),
         (GAME, "3 2", "3 2", False),
         (GAME, "3 SWAP", "3,3,3,3,0,3,3,0,4,1;North", True),
+        (GAME, "4,3,3,3,0,3,3,0,4,1;North", "4,3,3,3,0,3,3,0,4,1;North", False),
+        (GAME, "4,3,3,3,0,3,3,0,4,1;North 2", "4,0,4,4,1,3,3,0,4,1;North", False),
         ("kalamala", "a1 h8", "a1 h8", False),
     ],
 )

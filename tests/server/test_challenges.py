@@ -24,7 +24,8 @@ from tournaments.server.challenges import challenge_runner
 from tournaments.server.challenges.challenge_games import ChallengeGame, Score, game_of
 from tournaments.server.challenges.challenge_runner import MOST_TRIES, Challenges
 from tournaments.server.config import ServiceConfig
-from tournaments.server.remote.remote_bots import RemoteBot
+from tournaments.server.remote import remote_bots
+from tournaments.server.remote.remote_bots import LOST, RemoteBot, RemoteBotError, RemoteBots
 from tournaments.server.slots import Kind
 
 GAME = "kalah(3,2)"
@@ -415,6 +416,73 @@ async def test_a_challenge_that_is_not_permitted_changes_nothing(
                 await ask(harness, challenges, opponent)
         assert harness.course.competitions.all() == []
         assert harness.course.journal.entries(9) == []
+
+
+async def test_the_bots_of_a_challenge_are_of_two_kinds_of_teams(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        own, other = harness.version("Team 1"), harness.version("Team 2")
+        (student, *_) = harness.course.accounts.of_team(own.team_id)
+        home, away = BotChoice(remote="home"), BotChoice(remote="away")
+        async with challenging(harness) as challenges:
+            with connected(harness, challenges, "home"), connected(harness, challenges, "away"):
+                for bot, opponent, words in (
+                    (BotChoice(version_id=other.id), RANDOM, "are for a bot of your own team"),
+                    (RANDOM, BotChoice(version_id=other.id), "are for a bot of your own team"),
+                    (home, away, "Two remote bots cannot play each other"),
+                ):
+                    with pytest.raises(CourseError, match=words):
+                        await challenges.ask(own.team_id, student, bot, opponent, 1, "page")
+        assert harness.course.challenges.unfinished() == []
+
+
+async def test_a_remote_bot_that_does_not_come_back_ends_its_challenge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(challenge_runner, "RECONNECT_S", 0.0)
+    async with open_harness(tmp_path, slots=1) as harness:
+        harness.version("Team 1")
+        slots = harness.context.slots
+        async with challenging(harness) as challenges:
+            async with slots.taken(Kind.REMOTE):
+                with connected(harness, challenges, "home"):
+                    made = await ask(harness, challenges, remote="home")
+                    await until(lambda: slots.status()[Kind.REMOTE].waiting)
+            over = await ended(harness, made)
+        assert (over.state, over.played) == (ChallengeState.FAILED, 0)
+        assert "this remote bot is not connected any more" in over.message
+
+
+async def test_a_host_that_cannot_start_a_bot_plays_the_challenge_later(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        harness.bots.broken = {"Team 1 v1"}
+        async with challenging(harness) as challenges:
+            made = await ask(harness, challenges)
+            await until(lambda: harness.context.failures.newest())
+            assert not now_of(harness, made).state.is_over
+            (failure,) = harness.context.failures.newest()
+            assert (failure.where, "it is broken" in failure.why) == ("challenges", True)
+
+
+@pytest.mark.parametrize("error", [trio.WouldBlock(), trio.BrokenResourceError(), trio.ClosedResourceError()])
+async def test_a_remote_bot_that_reads_nothing_has_lost_its_connection(error: Exception) -> None:
+    class Full:
+        def send_nowait(self, _message: str) -> None:
+            raise error
+
+    bot = RemoteBot(1, "home", (), Full())
+    bot.send("welcome")
+    assert (bot.lost.is_set(), bot.why_lost) == (True, LOST)
+
+
+def test_a_server_has_a_greatest_number_of_remote_bots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_bots, "MOST_REMOTE", 1)
+    remotes = RemoteBots()
+    with remotes.connected(RemoteBot(1, "home", (), AtHome())):
+        remotes.check(1, "home")  # which would take the place of the connected one
+        with pytest.raises(RemoteBotError, match="Too many remote bots are connected now"):
+            remotes.check(2, "home")
+    remotes.check(2, "home")
 
 
 async def test_another_game_of_the_course_has_challenges_of_its_own(tmp_path: Path) -> None:

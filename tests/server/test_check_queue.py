@@ -34,6 +34,7 @@ from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.checking.report import Report
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError, VersionState
+from tournaments.database.base import StoreError
 from tournaments.database.location import Database
 from tournaments.server.checks import bot_worker, qualifying
 from tournaments.server.checks.bot_job import Answer, BotJob
@@ -228,6 +229,40 @@ async def test_a_failure_of_the_host_is_retried_until_the_version_is_stuck(
         is_broken = False
         assert (await harness.service.recheck(version.id)).state is QUEUED
         assert (await harness.decided(version.id)).state is QUALIFIED
+
+
+@pytest.mark.parametrize(
+    ("failure", "why"),
+    [
+        (Answer(ours="no space left in /srv/bots"), "no space left in /srv/bots"),
+        (ZeroDivisionError("no such case"), "ZeroDivisionError: no such case"),
+        (StoreError("the database is away", is_ours=True), "the database is away"),
+    ],
+    ids=["worker", "mistake", "database"],
+)
+async def test_a_check_that_the_host_could_not_make_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checks: FakeChecks, failure: Answer | Exception, why: str
+) -> None:
+    begun: list[str] = []
+
+    async def run_job(job: BotJob, *_: object, **__: object) -> Answer:
+        begun.append(job.name)
+        if len(begun) > 1:
+            return await checks.run_job(job)
+        if isinstance(failure, Exception):
+            raise failure
+        return failure
+
+    monkeypatch.setattr(qualifying, "run_job", run_job)
+    async with open_service(tmp_path) as harness:
+        version = await harness.submit("Team 1", bot())
+        assert (await harness.decided(version.id)).state is QUALIFIED
+        log = await harness.service.check_log(version.id)
+        assert sum("not the bot's fault" in line for line in log.lines) == 1
+        assert why not in "\n".join(log.lines)
+        (noted,) = harness.service.status().failures
+        assert noted.why == why
+    assert len(begun) == 2
 
 
 async def test_a_verdict_is_stored_also_if_its_games_cannot_be(tmp_path: Path) -> None:

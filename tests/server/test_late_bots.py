@@ -14,6 +14,7 @@ import trio
 
 from tests.server.harness import Harness, first_games, open_harness, running, spec, until
 from tests.server.test_acts import recorded, until_recorded
+from tests.support.builders import make_player
 from tests.support.courses import NOW, add_account
 from tests.support.statement_faults import InjectedError, fault_before
 from tournaments.course.backup import backup
@@ -27,7 +28,10 @@ from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
+from tournaments.schedule.plan import Plan
 from tournaments.server.competitions import tournament_manager
+from tournaments.server.competitions.entrants import Candidate
+from tournaments.server.competitions.late_entrants import joining
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.competitions.tournament_spec import TournamentSpecError
 from tournaments.server.config import ServiceConfig
@@ -373,3 +377,23 @@ async def test_a_ruling_after_the_restore_is_recorded_whatever_was_ruled_during_
             await tournaments.rule(cup.id, Action.WITHDRAW, "random:1", "ill", None, by)
             await until_recorded(harness, cup, 2)
         assert [entry.detail["ruled_on"] for entry in recorded(harness, cup)] == ["greedy", "random:1"]
+
+
+async def test_a_version_that_was_built_anew_does_not_join_unchecked(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+        late = harness.version("Team 1", "random:5")
+        cup = await create(tournaments, bots=[])
+        harness.bots.changed = {"Team 1 v1"}
+        before = results(harness, cup).journal, competitors(harness, cup)
+        with pytest.raises(RulingError, match="Team 1 v1 is not what was checked: have this version checked"):
+            await tournaments.add_bot(cup.id, BotChoice(version_id=late.id), "was ill")
+        assert (results(harness, cup).journal, competitors(harness, cup)) == before
+
+
+def test_a_bot_whose_files_would_be_those_of_another_does_not_join() -> None:
+    bots = ("Team 1 v1", "greedy")
+    summary = TournamentResults(
+        "Cup", "manchester", "1 s per move", bots, "points", Plan({"kind": "round-robin"})
+    )
+    with pytest.raises(RulingError, match="the names 'Team 1 v1' and 'Team_1 v1' are too like one another"):
+        joining(summary, Candidate("Team_1 v1"), make_player("Team_1 v1"))

@@ -187,6 +187,15 @@ def test_a_server_that_is_down() -> None:
         send(server)
 
 
+def test_a_server_that_does_not_answer_in_time(server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(*_: object, **__: object) -> None:
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr("socket.create_connection", wait)
+    with pytest.raises(MailServerError, match=f"no answer within {TIMEOUT_S:g} s"):
+        send(server)
+
+
 # The task that sends
 
 

@@ -1,6 +1,7 @@
 """The metrics and the structured log of a real server, read as Prometheus and a log collector read them."""
 
 import json
+import os
 import socket
 import time
 import urllib.error
@@ -11,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
@@ -39,7 +41,8 @@ from tournaments.server.config import ServiceConfig
 from tournaments.server.metrics import Metrics
 from tournaments.server.practice.practice import Practice
 from tournaments.server.slots import Kind, Use
-from tournaments.server.status import Status
+from tournaments.server.status import Status, load_average
+from tournaments.web.metrics_page import MetricsPage
 from tournaments.web.server_config import SERVER_FILE
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -294,3 +297,31 @@ def test_an_address_that_is_in_use_is_named(tmp_path: Path) -> None:
         f"Error: no metrics: port {port} of 127.0.0.1 is in use: end what uses it, or choose another with "
         "the key metrics of server.toml\n" in result.output
     )
+
+
+async def test_metrics_can_only_be_read() -> None:
+    page = MetricsPage(Metrics())
+    transport = httpx2.ASGITransport(app=page)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://testserver") as client:
+        assert (await client.head("/metrics")).status_code == 200
+        answer = await client.post("/metrics")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+        assert (await client.get("/")).status_code == 404
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    await page({"type": "websocket", "path": "/metrics", "headers": []}, receive, send)
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+def test_a_system_without_load_averages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise OSError("Load averages are unobtainable")
+
+    monkeypatch.setattr(os, "getloadavg", fail)
+    assert load_average() is None

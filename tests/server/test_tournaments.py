@@ -38,6 +38,7 @@ from tournaments.results.journal import Action, Entry
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store
 from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES, open_run
+from tournaments.server.competitions import tournament_manager
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.competitions.tournament_spec import TournamentSpecError, free_slug
 
@@ -198,6 +199,35 @@ async def test_a_server_that_was_stopped_resumes_its_tournaments(tmp_path: Path)
         harness.engine.allow()
         async with running(harness):
             assert (await finished(harness, competition)).done == 30
+
+
+async def test_a_lecturer_is_told_which_state_forbids_an_action(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tournament_manager, "RULING_LIMIT_S", 0.0)
+    async with open_harness(tmp_path) as harness, running(harness, 0.0) as tournaments:
+        competition = await start_and_hold(harness, tournaments, 1)
+        with pytest.raises(CourseError, match="is no draft: it is running"):
+            await tournaments.publish(competition.id)
+        with pytest.raises(CourseError, match="is being played: pause or cancel it first"):
+            await tournaments.delete(competition.id)
+        await tournaments.cancel(competition.id)
+        with pytest.raises(CourseError, match="is cancelled already"):
+            await tournaments.cancel(competition.id)
+        assert harness.competition(competition.id).state is CompetitionState.CANCELLED
+
+
+async def test_all_bots_that_cannot_play_are_named(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+        for team in ("Team 1", "Team 2"):
+            harness.version(team)
+        competition = await create(tournaments)
+        harness.bots.broken = {"Team 1 v1", "Team 2 v1"}
+        await tournaments.start(competition.id)
+        found = await ended(harness, competition)
+        assert found.state is FAILED
+        for team in ("Team 1", "Team 2"):
+            assert f"{team} v1: it is broken" in found.message
 
 
 async def test_a_practice_ladder_is_no_tournament(tmp_path: Path) -> None:

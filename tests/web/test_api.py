@@ -19,6 +19,7 @@ from tournaments.bots.storage import ContentError
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.web.api.documentation import OPERATIONS
 from tournaments.web.api.submissions import LINES
+from tournaments.web.http.rate_limits import TokenAccounts
 
 SUBMISSIONS = "/api/v1/submissions"
 UPLOAD = f"{SUBMISSIONS}?name=bot.py"
@@ -186,6 +187,15 @@ async def test_a_token_speaks_for_its_account(played: Played) -> None:
     async with played.world.browser("student") as browser:  # a session of a browser is no token
         assert (await browser.get("/api/v1/me")).status_code == 401
         assert (await browser.post(UPLOAD, content=b"x")).status_code == 401
+
+
+def test_the_accounts_of_few_tokens_are_kept() -> None:
+    kept = TokenAccounts(2)
+    kept.keep("a", 1)
+    kept.keep("b", 2)
+    assert kept.get("a") == 1  # used last
+    kept.keep("c", 3)
+    assert [kept.get(digest) for digest in ("a", "b", "c", None)] == [1, None, 3, None]
 
 
 async def test_guesses_of_tokens_are_refused_before_the_database_is_read(

@@ -1,5 +1,6 @@
 """The application around the pages: routes, errors, headers, assets, forms, bodies, the API's tokens."""
 
+import json
 import logging
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -19,6 +20,7 @@ from tests.web.site import BROWSER, ORIGIN, World, open_world
 from tournaments.course.model import CourseError
 from tournaments.database.base import StoreError
 from tournaments.web import app
+from tournaments.web.api import remote
 from tournaments.web.http import request_body, static_files
 from tournaments.web.http.errors import BadInput, Conflict
 from tournaments.web.http.rendering import path_for, see_other
@@ -198,6 +200,83 @@ async def test_other_protocols_are_refused(world: World) -> None:
         await world.app({"type": "lifespan"}, receive, send)
 
 
+async def connect(world: World, path: str, headers: list[tuple[bytes, bytes]]) -> list[Any]:
+    """Open a WebSocket, and return the messages of the server."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, str]:
+        return {"type": "websocket.connect"}
+
+    scope = {
+        "type": "websocket",
+        "path": path,
+        "headers": headers,
+        "query_string": b"",
+        "extensions": {"websocket.http.response": {}},
+    }
+    await world.app(scope, receive, send)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "sentence"),
+    [
+        ([(b"host", b"other.example")], 400, "This server does not go by that name."),
+        (
+            [(b"host", b"kalah.example"), (b"origin", b"https://evil.example")],
+            403,
+            "This connection was made from another site.",
+        ),
+        ([(b"host", b"kalah.example")], 404, ""),
+    ],
+)
+async def test_a_connection_of_another_host_or_site_is_refused(
+    tmp_path: Path, headers: list[tuple[bytes, bytes]], status: int, sentence: str
+) -> None:
+    url = "https://kalah.example"
+    with open_world(database_of(tmp_path).course(), tmp_path, routes=SPECIAL, public_url=url) as world:
+        start, body = await connect(world, "/api/v1/other", headers)
+    assert start["status"] == status
+    assert sentence in json.loads(body["body"])["error"]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_fault"),
+    [(StoreError("a newer version wrote it"), True), (StoreError("it is away", is_ours=True), False)],
+)
+async def test_a_connection_without_a_database_is_refused(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    is_fault: bool,
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(world.course.settings, "load", fail)
+    start, body = await connect(world, remote.PATH, [(b"host", b"testserver")])
+    assert start["status"] == 503
+    assert str(error) not in body["body"].decode()
+    assert ("fault " in caplog.text) is is_fault
+
+
+async def test_a_mistake_ends_one_connection_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("no such case")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.course.settings, "load", fail)
+        assert await connect(world, remote.PATH, [(b"host", b"testserver")]) == []
+    assert "ZeroDivisionError: no such case" in caplog.text
+    assert "Sign in" in await world.page("visitor", "/sign-in")
+
+
 # Errors.
 
 
@@ -230,6 +309,20 @@ async def test_lecturers_read_why_a_store_cannot_be_used(world: World, how: str,
     for role, is_named in (("lecturer", True), ("student", False)):
         page = await world.page(role, f"/fails/{how}", status)
         assert (str(RAISED[how]) in page) is is_named
+
+
+async def test_an_error_whose_page_cannot_be_shown_keeps_its_sentence(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret of the template")
+
+    monkeypatch.setattr(app, "render", fail)
+    async with world.browser() as browser:
+        text = await browser.text("/fails/conflict", 409)
+    assert text.startswith(f"{RAISED['conflict']}\n(The page for this cannot be shown: fault ")
+    assert "secret" not in text
+    assert "a secret of the template" in caplog.text
 
 
 async def test_a_response_that_breaks_off_ends_alone(world: World, caplog: pytest.LogCaptureFixture) -> None:

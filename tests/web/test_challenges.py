@@ -1,6 +1,7 @@
 """Challenges on the site: forms, lists, games that only both teams see, and the HTTP API."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -181,6 +182,15 @@ async def test_pseudonyms_are_those_of_the_practice_ladder(played: Played) -> No
     assert "Team 1" not in await played.world.page("other", HERE)
 
 
+async def test_without_a_practice_ladder_there_are_no_pseudonyms(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played.show("anonymous", students_see_names=False)
+    monkeypatch.setattr(played.world.course.competitions, "all", lambda: [played.cup])
+    page = await played.world.page("student", HERE)
+    assert re.findall(r'<option value="(?!ladder:)([^"]*)"', page[page.index('name="opponent"') :]) == []
+
+
 async def test_scripts_challenge_with_the_api(played: Played) -> None:
     async with played.world.browser() as client:
         headers = played.world.bearer("student")
@@ -222,6 +232,32 @@ async def test_scripts_challenge_with_the_api(played: Played) -> None:
         assert cancelled.json()["challenge"]["state"] == "cancelled"
         again = await client.post(f"/api/v1/challenges/{waiting['id']}/cancel", headers=headers)
         assert (again.status_code, "over already" in again.json()["error"]) == (400, True)
+
+
+async def test_scripts_list_challenges_in_parts(played: Played) -> None:
+    async with played.world.browser() as client:
+        answer = await client.get("/api/v1/challenges?limit=101", headers=played.world.bearer("student"))
+    assert (answer.status_code, "limit= may be 100 at most" in answer.json()["error"]) == (400, True)
+
+
+async def test_a_team_without_a_version_challenges_nobody(played: Played) -> None:
+    world = played.world
+    third = world.course.teams.add("Team 3", world.clock())
+    world.accounts["third"] = world.course.accounts.add(
+        "third", "Third", Role.STUDENT, third.id, world.clock()
+    )
+    complaint = "Your team has no version that plays: submit one first."
+    async with world.browser("third") as browser:
+        assert complaint in await browser.text(HERE)
+        answer = await browser.submit("/account", {"opponent": "Team 2", "pairs": "1"}, to=HERE)
+    assert (answer.status_code, complaint in answer.text) == (422, True)
+    assert world.course.challenges.unfinished() == []
+
+
+async def test_a_course_without_other_bots_has_nobody_to_challenge(played: Played) -> None:
+    played.world.course.settings.change(references=[])
+    played.world.course.challenges.set_consent(played.world.teams[1].id, False)
+    assert "There is no bot that you could challenge yet." in await played.world.page("student", HERE)
 
 
 # Connections of remote bots.
@@ -317,3 +353,12 @@ async def test_a_remote_bot_stays_connected_while_the_database_is_away(
         monkeypatch.setattr(played.world.course.tokens, "find", away)
         await until(lambda: len(failures) > 1 or home.closed)
         assert not home.closed
+
+
+async def test_a_remote_bot_is_told_that_the_server_shuts_down(played: Played) -> None:
+    async with connected(played, "home") as home:
+        await until(lambda: home.received or home.closed)
+        played.world.site.closing.set()
+        with trio.fail_after(LIMIT_S):
+            await home.ended.wait()
+    assert (home.closed["code"], home.closed["reason"]) == (1001, "the server is shutting down")

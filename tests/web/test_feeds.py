@@ -190,3 +190,12 @@ async def test_the_feed_of_a_disabled_account_is_not_found(played: Played) -> No
     address = address_of(played, "student")
     played.world.course.accounts.set_disabled(played.world.accounts["student"].id, True)
     await played.world.page("visitor", address, 404)
+
+
+async def test_an_account_has_a_greatest_number_of_tokens(played: Played) -> None:
+    for _ in range(20):
+        address_of(played, "student")
+    async with played.world.browser("student") as browser:
+        answer = await browser.submit("/account", {}, to="/account/feed")
+    assert answer.status_code == 400
+    assert "an account has at most 20 tokens: revoke one of them first" in answer.text

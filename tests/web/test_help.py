@@ -7,6 +7,7 @@ import pytest
 
 from referee.version import VERSION
 from tests.web.played_course import Played
+from tournaments.web.views.course_game import course_game
 from tournaments.web.views.help_texts import HOME, PAGES, help_page, help_text, linked_help
 
 pytestmark = pytest.mark.any_database
@@ -34,6 +35,19 @@ async def test_a_visitor_reads_rules_protocol_faults_and_time(played: Played) ->
     course = await played.world.page("student", "/help")
     assert "In this course" in course
     assert "<dd>Kalah, 7 pits, 7 seeds (manchester)</dd>" in course
+
+
+@pytest.mark.parametrize(
+    ("game", "name", "rules"),
+    [
+        ("kalah(4,3)", "Kalah with 4 pits a side and 3 seeds in each", "/help/rules#kalah"),
+        ("kalamala", "Kalamala", "/help/rules#kalamala"),
+    ],
+)
+def test_the_game_of_a_course_has_a_link_to_its_rules(game: str, name: str, rules: str) -> None:
+    found = course_game(game)
+    assert (found.name, found.rules) == (name, rules)
+    assert f"The start position of {name}" in found.picture
 
 
 async def test_the_footer_names_the_release_also_on_the_page_of_a_version(played: Played) -> None:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import tempfile
 import zipfile
 from dataclasses import replace
 from html import unescape
@@ -13,15 +14,30 @@ from urllib.parse import unquote
 
 import httpx2 as httpx
 import pytest
+import trio
+import trio_parallel
 from openpyxl import load_workbook
 from sqlalchemy import Engine, event
 
 from tests.support.courses import NOW, add_qualified, add_student, add_version, note
 from tests.web.played_course import REFERENCE, Played, open_played
 from tests.web.site import Browser
-from tournaments.course.model import Account, CompetitionState, Role
+from tournaments.course.model import (
+    Account,
+    BotChoice,
+    Checked,
+    CompetitionKind,
+    CompetitionState,
+    CourseError,
+    Role,
+    VersionState,
+)
+from tournaments.database.base import StoreError
+from tournaments.reporting.marks.earlier_sheet import RESULTS_DIGEST
+from tournaments.reporting.workbook import WorkbookError
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 from tournaments.server.status import Disk
+from tournaments.web.lecturer import marks
 from tournaments.web.lecturer.people import people_of
 from tournaments.web.lecturer.settings import SHOWN
 from tournaments.web.views.competition_view import entrants_of
@@ -103,6 +119,7 @@ async def test_a_roster_may_be_a_file(played: Played) -> None:
         for content, status, words in (
             (("\ufeff" + ROSTER).encode(), 200, "1 new student"),
             (b"login\xff", 400, "not UTF-8"),
+            (b"login\0", 400, "The file has NUL characters"),
         ):
             files = {"roster_file": ("roster.csv", content)}
             answer = await browser.submit("/teach/roster/import", {"roster": ""}, files=files)
@@ -129,6 +146,7 @@ async def test_students_are_added_and_changed_and_every_change_is_in_the_journal
         assert course.links.find(LINK.findall(answer.text)[0], NOW) is not None
         await sent(browser, "/teach/teams/1/rename", name="Otters")
         await sent(browser, "/teach/teams/1/rename", 400, name="Team 2")
+        await sent(browser, "/teach/teams/99/rename", 404, name="Team 2")
         answer = await browser.get("/teach/roster")
         assert 'value="Otters"' in answer.text
         assert "without members" in main_of(answer)
@@ -220,6 +238,13 @@ async def test_each_problem_is_shown_at_its_field(played: Played) -> None:
     assert played.world.course.settings.load() == before
 
 
+async def test_a_game_that_is_typed_takes_the_place_of_the_chosen_one(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        fields = form_of((await browser.get("/teach/settings")).text)
+        await sent(browser, "/teach/settings", **fields | {"game": "kalamala", "game_text": " kalah(4,3) "})
+    assert played.world.course.settings.load().game == "kalah(4,3)"
+
+
 async def test_versions_are_frozen_and_unfrozen(played: Played) -> None:
     async with played.world.browser("lecturer") as browser:
         await sent(browser, "/teach/settings/freeze", freeze="now")
@@ -260,6 +285,38 @@ async def test_the_dashboard_shows_what_needs_attention(
         failed = main_of(await browser.get("/teach/submissions?state=failed"))
         assert "Team 1 v2" in failed
         assert "Team 1 v1" not in failed
+
+
+@pytest.mark.parametrize(
+    ("state", "report", "texts"),
+    [
+        (
+            VersionState.STUCK,
+            None,
+            ("1 version could not be checked.", "could not be checked: our fault", "Uploads are closed."),
+        ),
+        (VersionState.FAILED, None, ("Uploads are closed.",)),
+        (VersionState.FAILED, {"schema": 99}, ("Uploads are closed.",)),
+    ],
+)
+async def test_the_dashboard_shows_a_newest_version_without_a_readable_report(
+    played: Played, state: VersionState, report: dict[str, Any] | None, texts: tuple[str, ...]
+) -> None:
+    versions, version = played.world.course.versions, played.add_version()
+    versions.begin_check(version.id)
+    versions.decide(version.id, state, Checked(report, "log"), None, 0, NOW)
+    played.world.course.settings.change(uploads_open=False)
+    async with played.world.browser("lecturer") as browser:
+        page = main_of(await browser.get("/teach"))
+    for text in texts:
+        assert text in page, text
+    assert ("could not be checked" in page) is (state is VersionState.STUCK)
+
+
+async def test_a_server_without_mail_sends_none(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(browser, "/teach/mail", 400, do="retry")
+        assert "This server sends no mail" in main_of(answer)
 
 
 async def test_long_lists_are_read_page_by_page(played: Played) -> None:
@@ -414,6 +471,82 @@ async def test_a_pause_may_come_too_late(played: Played) -> None:
         assert "has finished: its last games ended before the pause" in main_of(await browser.get(CUP))
 
 
+@pytest.mark.parametrize(
+    ("states", "actions", "absent"),
+    [
+        ((), ("pause", "hide", "cancel"), "delete"),
+        ((CompetitionState.CANCELLED,), ("resume", "hide", "delete"), "pause"),
+    ],
+)
+async def test_the_buttons_of_a_tournament_are_those_of_its_state(
+    played: Played, states: tuple[CompetitionState, ...], actions: tuple[str, ...], absent: str
+) -> None:
+    for state in states:
+        played.world.course.competitions.set_state(played.cup.id, state, "", NOW)
+    page = await played.world.page("lecturer", CUP)
+    for action in actions:
+        assert f'action="{CUP}/{action}"' in page
+    assert f'action="{CUP}/{absent}"' not in page
+
+
+async def test_a_draft_can_be_published_or_deleted(played: Played) -> None:
+    competitions, kind = played.world.course.competitions, CompetitionKind.TOURNAMENT
+    draft = competitions.add("draft", "Draft", kind, {}, None, NOW, CompetitionState.DRAFT)
+    played.service.tournaments.stores[draft.id] = played.service.tournaments.stores[played.cup.id]
+    page = await played.world.page("lecturer", "/teach/tournaments/draft")
+    for action in ("publish", "delete"):
+        assert f'action="/teach/tournaments/draft/{action}"' in page
+    assert "/draft/start" not in page
+
+
+@pytest.mark.parametrize("action", ["start", "delete"])
+async def test_an_action_that_the_state_forbids_is_a_conflict(
+    played: Played, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    async def refuse(_competition_id: int, _by: Account) -> None:
+        raise CourseError("'Cup' is being played")
+
+    monkeypatch.setattr(played.service.tournaments, action, refuse)
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(browser, f"{CUP}/{action}", 409)
+    assert "'Cup' is being played" in main_of(answer)
+
+
+async def test_the_reason_of_a_ruling_has_a_greatest_length(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(
+            browser, f"{CUP}/rule", 400, game="r001-1v2", action="void", why="x" * 1001, annul=""
+        )
+    assert "The reason is longer than 1000 characters." in main_of(answer)
+    assert (await played.service.tournaments.summary(played.cup.id)).journal == []
+
+
+async def test_a_version_of_a_team_joins_a_tournament(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added: list[BotChoice] = []
+
+    async def add_bot(_competition_id: int, choice: BotChoice, *_: object) -> list[str]:
+        added.append(choice)
+        return []
+
+    monkeypatch.setattr(played.service.tournaments, "add_bot", add_bot)
+    async with played.world.browser("lecturer") as browser:
+        await sent(browser, f"{CUP}/add", late="version:2", why="was ill")
+    assert added == [BotChoice(version_id=2)]
+
+
+async def test_a_form_for_an_unknown_format_is_that_of_the_default_format(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        fields = [
+            re.findall(
+                r' name="((?:format\.)?[a-z_]+)"', await browser.text(f"/teach/tournaments/new{query}")
+            )
+            for query in ("?format=tombola", "", "?format=swiss")
+        ]
+    assert fields[0] == fields[1] != fields[2]
+
+
 async def test_marks_are_of_the_roster(played: Played) -> None:
     async with played.world.browser("lecturer") as browser:
         assert 'href="/help/marks"' in await browser.text(f"{CUP}/marks")
@@ -522,6 +655,72 @@ async def test_published_marks_are_out_of_date_after_a_ruling(played: Played) ->
         assert outdated not in main_of(await browser.get(f"{CUP}/marks"))
 
 
+@pytest.mark.parametrize("how", ["of an older release", "without its results"])
+async def test_published_marks_that_cannot_be_compared_are_not_out_of_date(
+    played: Played, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    async with played.world.browser("lecturer") as browser:
+        await sent(browser, f"{CUP}/marks", rules=RULES, do="publish")
+        if how == "of an older release":
+            (newest,) = played.world.course.journal.entries(1)
+            with played.world.course.act(NOW, None, newest.action, newest.subject) as act:
+                act.detail.update(
+                    {key: value for key, value in newest.detail.items() if key != RESULTS_DIGEST}
+                )
+        else:
+
+            async def fail(*_: object, **__: object) -> None:
+                raise StoreError("results.db: damaged")
+
+            monkeypatch.setattr(played.service.tournaments, "summary", fail)
+        page = main_of(await browser.get(f"{CUP}/marks"))
+    assert "2 students see their own mark" in page
+    assert "The results have changed since then" not in page
+
+
+async def test_a_sheet_that_is_no_workbook_is_explained(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> bytes:
+        raise WorkbookError("a cell is too long")
+
+    monkeypatch.setattr(marks, "sheet_file", refuse)
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(browser, f"{CUP}/marks", 400, rules=RULES, do="xlsx")
+    assert "a cell is too long" in main_of(answer)
+    assert newest_actions(played) == []
+
+
+async def test_a_tournament_without_games_has_no_report(played: Played) -> None:
+    summary = await played.service.tournaments.summary(played.cup.id)
+    played.service.tournaments.keep(played.cup.id, replace(summary, kept=[]))
+    async with played.world.browser("lecturer") as browser:
+        assert "No game was played yet" in await browser.text(f"{CUP}/report.zip", 409)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError(28, "No space left on device"), "cannot be made: [Errno 28] No space left on device"),
+        (trio.TooSlowError(), "was not ready after"),
+    ],
+)
+async def test_a_download_that_fails_leaves_no_files(
+    played: Played, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, sentence: str
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        assert list(folder.iterdir())
+        raise error
+
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(trio_parallel, "run_sync", fail)
+    async with played.world.browser("lecturer") as browser:
+        assert sentence in unescape(await browser.text(f"{CUP}/games.csv", 503))
+    assert list(folder.iterdir()) == []
+
+
 async def test_marks_of_students_who_are_not_in_the_roster_are_not_published(played: Played) -> None:
     own = f'references = ["{REFERENCE}"]\n[students]\n"Team 1 v1" = "A"\n"Team 2 v1" = "B"\n'
     async with played.world.browser("lecturer") as browser:
@@ -571,6 +770,10 @@ async def test_admins_make_lecturers(played: Played) -> None:
         await sent(browser, f"{at}/role", role="admin")
         await sent(browser, f"{at}/disable", disabled="yes")
         await sent(browser, f"{at}/role", 400, role="student")
+        answer = await sent(browser, "/teach/accounts/add", 400, login="L-2", name="Kept", role="admin")
+        assert "is taken" in main_of(answer)
+        assert 'value="Kept"' in answer.text
+        await sent(browser, f"{at}/link", 400)  # the account is disabled
         changed = course.accounts.get(account.id)
         assert changed is not None
         assert (changed.role, changed.disabled) == (Role.ADMIN, True)

@@ -78,6 +78,14 @@ async def test_the_roster_is_searched_sorted_filtered_and_paged(played: Played) 
         assert "No student matches" in await browser.text("/teach/roster?q=nobody")
 
 
+async def test_the_roster_is_sorted_by_the_newest_submission(played: Played) -> None:
+    add_students(played, 1)
+    page = await played.world.page("lecturer", "/teach/roster?sort=newest&order=desc")
+    assert logins_on(page) == ["student-2", "student-1", "s1"]
+    page = await played.world.page("lecturer", "/teach/roster?sort=newest&order=asc")
+    assert logins_on(page) == ["s1", "student-1", "student-2"]
+
+
 async def test_submissions_are_searched_sorted_and_filtered(played: Played) -> None:
     failed = played.fail(played.add_version())
     async with played.world.browser("lecturer") as browser:
@@ -157,6 +165,20 @@ def test_an_entry_with_details_is_a_sentence() -> None:
     signed_in = Event(3, NOW, 1, "account.sign_in", "student-1")
     assert sentence_of(signed_in, "student-1") == "student-1 signed in"
     assert sentence_of(Event(4, NOW, 1, "other.act", "x"), "admin") == "admin: other.act x"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ([], ["ladder:1", "minimax:2"], "from none to ladder:1, minimax:2"),
+        (0.5, 3, "from 0.5 to 3"),
+        ({"a": "ä"}, "", 'from {"a": "ä"} to none'),
+    ],
+)
+def test_the_values_of_a_changed_setting_are_words(before: object, after: object, words: str) -> None:
+    changes = {"references": [before, after]}
+    event = Event(1, NOW, 1, "settings.change", "", {"changes": changes})
+    assert sentence_of(event, "lecturer").endswith(words)
 
 
 @pytest.mark.parametrize(

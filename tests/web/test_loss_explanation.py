@@ -55,6 +55,9 @@ def test_the_end_of_a_long_standard_error_is_shown() -> None:
         (Reason.TIMEOUT, "late", {"Time control": "3 s per move", "Its longest move before": "1.50 ms"}),
         (Reason.EXIT, "memory-limit", {"Memory that it may hold": "512 MiB"}),
         (Reason.CPU, "off-turn-cpu", {"CPU time off its turn": "2.50 s"}),
+        (Reason.EXIT, "disk-full", {"Space for its files": "64 MiB"}),
+        (Reason.EXIT, "file-too-large", {"Size of a file": "at most 64 MiB"}),
+        (Reason.EXIT, "process-limit", {"Processes and threads": "64 at the same time"}),
     ],
 )
 def test_an_exceeded_limit_is_shown(reason: Reason, fault: str, rules: dict[str, str]) -> None:

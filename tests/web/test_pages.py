@@ -168,6 +168,27 @@ async def test_before_the_first_game(tmp_path: Path) -> None:
     assert 'class="cross"' not in page
 
 
+async def test_a_course_without_a_practice_ladder(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(played.world.course.competitions, "all", lambda: [played.cup])
+    for path in ("/", "/standings"):
+        page = await played.world.page("lecturer", path)
+        assert "Team 2 v1" not in page
+        assert "</html>" in page
+
+
+@pytest.mark.parametrize(("is_ours", "status"), [(True, 503), (False, 404)])
+async def test_a_game_that_cannot_be_read_is_not_said_to_be_missing(
+    played: Played, monkeypatch: pytest.MonkeyPatch, is_ours: bool, status: int
+) -> None:
+    async def fail(*_: object) -> None:
+        raise StoreError("results.db: disk I/O error", is_ours=is_ours)
+
+    monkeypatch.setattr(played.service.tournaments, "record", fail)
+    played.show("named")
+    for path in (LOST_BY_FAULT, "/embed/practice/p0000003-1"):
+        await played.world.page("lecturer", path, status)
+
+
 async def test_pages_follow_the_versions_of_a_team(played: Played) -> None:
     world = played.world
     failed = played.fail(played.add_version("a" * 64))

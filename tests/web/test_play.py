@@ -9,9 +9,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from referee.games.kalah import Kalah
 from tests.web.played_course import Played, open_played
 from tests.web.site import BROWSER, Browser
 from tournaments.web.http.rate_limits import Rate, RateLimit
+from tournaments.web.pages import play
 
 JSON = {"accept": "application/json"}
 AGAINST_A_PERSON = {"game": "kalah(4,3)", "opponent": "person", "side": "first"}
@@ -218,3 +220,47 @@ async def test_the_stream_begins_with_what_the_reader_does_not_have(played: Play
         stream = await one.text(f"{path}/events?after=0&revision=0")
         assert '"move":"1"' in stream
         assert '"over":true' in stream
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("nonsense", "The position cannot be played: "),
+        ("1 " * 3001, "The position cannot be played: it has too many moves"),
+    ],
+)
+async def test_a_link_to_a_position_that_cannot_be_played_is_explained(
+    played: Played, words: str, sentence: str
+) -> None:
+    async with played.world.browser("student") as one:
+        answer = await one.get("/play", params={"game": "kalah(4,3)", "from": words})
+    assert answer.status_code == 400
+    assert sentence in answer.text
+    assert "Start the game" in answer.text
+
+
+async def test_a_game_that_the_ladder_does_not_play_has_opponents_that_play_every_game(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(play, "REFERENCE_GAMES", (Kalah,))
+    page = await played.world.page("student", "/play?game=kalamala")
+    assert '<option value="minimax:4"' in page
+    assert '<option value="ladder:1"' not in page
+
+
+async def test_the_next_game_is_against_the_same_version(played: Played) -> None:
+    async with played.world.browser("student") as one:
+        path = await begin(one, game="kalah(4,3)", opponent="version:1")
+        assert 'name="opponent" value="version:1"' in await one.text(path)
+
+
+async def test_a_bot_that_could_not_be_started_is_tried_again(played: Played) -> None:
+    async with played.world.browser("student") as one:
+        path = await begin(one, opponent="ladder:1")
+        table = await played.service.casual.table(path.removeprefix("/play/"))
+        assert table is not None
+        table.trouble = "The server cannot run this bot now."
+        assert table.trouble in await one.text(path)
+        answer = await one.submit(path, {}, to=f"{path}/retry")  # from a page without scripts
+        assert (answer.status_code, answer.headers["location"]) == (303, path)
+        assert (await act(one, path, "retry")).json()["trouble"] == ""

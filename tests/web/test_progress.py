@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.courses import add_qualified
 from tests.web.played_course import REFERENCE, Played, open_played, played_game
 from tournaments.course.model import Version
 from tournaments.reporting.site.words import TO
+from tournaments.web.views.progress import MOST_LEVELS
 
 OLD = "Team 1 v1"
 NEW = "Team 1 v2"
@@ -77,6 +79,28 @@ async def test_a_version_without_games_is_not_in_the_chart(played: Played) -> No
 async def test_a_team_that_never_played_has_no_progress(played: Played) -> None:
     team = played.world.course.teams.add("Team 3", played.world.clock())
     assert 'id="progress"' not in await played.world.page("lecturer", f"/bots/{team.id}")
+    add_qualified(played.world.course, "Team 3", "content", "d" * 64)
+    page = await played.world.page("lecturer", f"/bots/{team.id}")
+    assert "Team 3" in page
+    assert 'id="progress"' not in page
+
+
+async def test_the_chart_has_a_selection_of_many_reference_players(played: Played) -> None:
+    names = played.service.tournaments.practice[played.practice.id]
+    store = played.service.tournaments.stores[played.practice.id]
+    for level in range(2, 9):
+        name = f"ladder:{level}"
+        played.world.course.competitions.enter(played.practice.id, name, None, name)
+        names.append(name)
+        for number in (10 * level, 10 * level + 1):
+            both = (name, "Team 2 v1") if number % 2 else (REFERENCE, name)
+            store.add(played_game(f"p{number:07d}-1", *both, number), 1, f"p{number:07d}")
+    chart = progress_in(await played.world.page("student", "/bots/1")).partition("</svg>")[0]
+    shown = set(re.findall(r"ladder:\d", chart))
+    ladder = (await played.service.tournaments.summary(played.practice.id)).table
+    order = [line.name for line in ladder if line.name.startswith("ladder:")]
+    assert (len(order), len(shown)) == (8, MOST_LEVELS)
+    assert {order[0], order[-1]} <= shown
 
 
 async def test_with_pseudonyms_only_the_own_team_sees_its_progress_and_no_other_name(played: Played) -> None:

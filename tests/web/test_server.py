@@ -1,9 +1,11 @@
 """The server as a process, its end, and its connections with clients that misbehave."""
 
 import contextlib
+import errno
 import itertools
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -27,6 +29,7 @@ from tests.web.site import open_world
 from tournaments.course.course import Course
 from tournaments.web import server
 from tournaments.web.http import connections
+from tournaments.web.http.connections import MOST_CONNECTIONS, SPARE_DESCRIPTORS
 from tournaments.web.server_config import ServerFile
 from tournaments.web.server_main import open_host
 
@@ -196,6 +199,47 @@ def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:
     assert result.exit_code in (1, 2)
     assert "127.0.0.1" in result.stderr
     assert "pass-word" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (errno.EACCES, "port 80 of 127.0.0.1 is for the system's administrator: choose one above 1023"),
+        (errno.ENOBUFS, "cannot listen at port 80 of 127.0.0.1: No buffer space available"),
+    ],
+)
+def test_an_address_at_which_it_cannot_listen(
+    monkeypatch: pytest.MonkeyPatch, number: int, sentence: str
+) -> None:
+    class Refused(socket.socket):
+        def bind(self, _address: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(socket, "socket", Refused)
+    with pytest.raises(server.ListenError, match=re.escape(sentence)):
+        server.listen("127.0.0.1", 80)
+
+
+UNLIMITED = resource.RLIM_INFINITY
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "raised", "most"),
+    [
+        (UNLIMITED, UNLIMITED, None, MOST_CONNECTIONS),
+        (256, UNLIMITED, MOST_CONNECTIONS + SPARE_DESCRIPTORS, MOST_CONNECTIONS),
+        (256, SPARE_DESCRIPTORS + 300, SPARE_DESCRIPTORS + 300, 300),
+        (8, 8, 8, 16),
+    ],
+)
+def test_the_limit_of_open_files_bounds_the_connections(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, raised: int | None, most: int
+) -> None:
+    changed: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _kind, limits: changed.append(limits))
+    assert server.most_connections() == most
+    assert changed == ([] if raised is None else [(raised, hard)])
 
 
 # Connections, in this process.

@@ -89,6 +89,25 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
             '[mail]\nhost = "h"\nsender = "a@b.org"\npassword_env = "P"\nsecurtiy = "tls"',
             ["mail.securtiy: unknown key; did you mean 'security'?"],
         ),
+        (
+            '[mail]\nhost = "h"\nsender = "a@b.org"\npassword_env = "P"',
+            ["mail: a password needs a username"],
+        ),
+        (
+            '[mail]\nhost = "h"\nsender = "a@b.org\\nBcc: c@d.org"',
+            [
+                "mail.sender: must be one address, as in bots@example.org or Bots <bots@example.org>, not "
+                "'a@b.org\\nBcc: c@d.org'"
+            ],
+        ),
+        (
+            'metrics = "[::1:9464"',
+            ["metrics: must be an address and a port, as in 127.0.0.1:9464 or [::1]:9464"],
+        ),
+        (
+            'metrics = "127.0.0.1:99999"',
+            ["metrics: must be an address and a port, as in 127.0.0.1:9464 or [::1]:9464"],
+        ),
         ('[cluster]\nengine = "local"', ["cluster.engine: must be 'dask' or 'slurm', not 'local'"]),
         (
             '[cluster]\nengine = "dask"\nqueu = "x"',

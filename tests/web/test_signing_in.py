@@ -188,6 +188,18 @@ async def test_an_unsigned_cookie_is_no_session(world: World) -> None:
             assert not await is_signed_in(browser)
 
 
+async def test_signing_in_again_ends_the_session_before(world: World) -> None:
+    async with world.browser() as browser, world.browser() as copy:
+        await browser.sign_in("student-1")
+        copy.cookies.update(browser.cookies)
+        assert await is_signed_in(copy)
+        fields = {"login": "student-2", "password": PASSWORD}
+        answer = await browser.submit("/account", fields, to="/sign-in")  # from a page in another tab
+        assert answer.status_code == 303
+        assert "student-2" in await browser.text("/account")
+        assert not await is_signed_in(copy)
+
+
 # Links.
 
 

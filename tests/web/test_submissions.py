@@ -140,6 +140,19 @@ async def test_an_upload_that_cannot_be_stored_is_a_fault_of_the_server(
     assert newest(played).number == 1
 
 
+async def test_a_mistake_in_storing_an_upload_is_a_fault_of_the_server(
+    played: Played, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: object) -> None:
+        raise StoreError("course.db was written by a newer version")
+
+    monkeypatch.setattr(played.service, "submit", fail)
+    async with played.world.browser("student") as browser:
+        answer = await send_bot(browser)
+    assert (answer.status_code, "noted as fault" in answer.text) == (500, True)
+    assert "course.db was written by a newer version" in caplog.text
+
+
 async def test_an_upload_counts_from_the_moment_at_which_it_had_arrived(
     played: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +286,24 @@ async def test_a_failed_build_shows_its_log(played: Played) -> None:
     page = await played.world.page("student", f"/my/versions/{version.id}")
     for text in ("could not be built or started", "<details open>", "Bot.java:3"):
         assert text in page
+
+
+async def test_a_version_that_could_not_be_checked_is_not_blamed(played: Played) -> None:
+    version, versions = played.add_version(), played.world.course.versions
+    versions.begin_check(version.id)
+    versions.decide(version.id, VersionState.STUCK, Checked(None, "log"), None, 0, NOW)
+    page = await played.world.page("student", f"/my/versions/{version.id}")
+    assert "The server could not check it; the bot is not at fault." in page
+
+
+async def test_a_report_of_a_newer_release_is_left_out(played: Played) -> None:
+    version, versions = played.add_version(), played.world.course.versions
+    versions.begin_check(version.id)
+    newer = Checked({"schema": 99, "items": []}, "the end of the log")
+    versions.decide(version.id, VersionState.FAILED, newer, None, 2, NOW)
+    page = await played.world.page("student", f"/my/versions/{version.id}")
+    assert "2 items of its check failed" in page
+    assert "the end of the log" in page
 
 
 async def test_a_running_check_can_be_followed(played: Played) -> None:
