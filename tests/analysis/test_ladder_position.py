@@ -173,6 +173,7 @@ def test_results_against_the_order() -> None:
     assert "do not fit the order of the levels" in place.sentences()[-1]
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.integers(1, 10), st.tuples(*[st.integers(0, 4)] * 3), max_size=4))
 def test_all_results(scores: dict[int, tuple[int, int, int]]) -> None:
     place = ladder_position("bot", names(ALL), games_of(scores), ALL)

@@ -121,6 +121,7 @@ def test_a_bot_that_is_not_found_fails_the_first_item(tmp_path: Path, bot: str, 
     assert Xml.parse("check.xml").getroot().get("failures") == "1"
 
 
+@pytest.mark.slow
 def test_a_manifest_says_which_games_are_checked(tmp_path: Path) -> None:
     (tmp_path / "bot").mkdir()
     (tmp_path / "bot" / "bot.py").write_text(TALKATIVE)

@@ -159,6 +159,7 @@ def test_a_mistake_is_named(tmp_path: Path, mistake: str) -> None:
     assert advice in first.advice
 
 
+@pytest.mark.slow
 def test_a_traceback_at_the_end_is_a_warning(tmp_path: Path) -> None:
     report = check(tmp_path, HEAD + LOOP.replace("        break", "        raise ValueError(line)"))
     assert report.passed

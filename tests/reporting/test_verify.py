@@ -304,6 +304,7 @@ def test_a_page_of_an_earlier_version_has_no_conclusion(tmp_path: Path) -> None:
     assert invoke("verify", out).exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_conclusion", [True, False])
 def test_a_page_of_an_earlier_version_after_a_ruling_and_a_kill(tmp_path: Path, has_conclusion: bool) -> None:
     """The ruling was killed between its entry and the tables."""

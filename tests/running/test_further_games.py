@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("game_catalog")
 EXAMPLES = REPOSITORY_ROOT / "tournaments" / "examples" / "games"
 
 
-@pytest.mark.parametrize("game", ["oware", "connect-four"])
+@pytest.mark.parametrize("game", ["oware", pytest.param("connect-four", marks=pytest.mark.slow)])
 def test_a_tournament_is_played_reported_and_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
 ) -> None:

@@ -82,6 +82,7 @@ def test_archives_have_the_files_of_folders_in_the_order_of_storing(out: Path, t
     assert verified(out) == (0, "6 games verified, nothing wrong\n")
 
 
+@pytest.mark.slow
 def test_further_games_fill_the_last_archive(out: Path, tmp_path: Path) -> None:
     first = (out / GAMES / FIRST).stat()
     run(tmp_path, "rounds = 2\n" + PACKED)

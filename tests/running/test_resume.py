@@ -140,6 +140,7 @@ def test_damaged_files_of_games_are_written_again_after_a_crash_of_the_machine(t
     assert invoke("verify", out).exit_code == 0
 
 
+@pytest.mark.slow
 def test_files_of_an_earlier_tournament_are_replaced_after_a_kill(tmp_path: Path) -> None:
     """A tournament is begun anew, and its runs end between a game's transaction and its files."""
     path, out = tmp_path / "cup.toml", tmp_path / "out"

@@ -126,6 +126,7 @@ async def test_a_move_that_was_taken_back_is_played_again(tmp_path: Path) -> Non
         assert table.game.sentence == "Ada resigned."
 
 
+@pytest.mark.slow
 async def test_a_game_goes_on_after_a_restart_of_the_server(tmp_path: Path) -> None:
     async with playing(tmp_path / "data") as (_harness, casual):
         table = await begin(casual, bot(), PERSON)
@@ -297,6 +298,7 @@ async def test_a_bot_without_openings_keeps_its_room_while_the_page_is_open(
         assert "cannot begin in the middle of a game" in table.trouble
 
 
+@pytest.mark.slow
 async def test_bots_play_on_after_their_task_was_restarted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
