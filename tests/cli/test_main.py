@@ -146,6 +146,7 @@ BAD_USAGE = {
     "perft: no such game": ("perft", "chess", "--depth", "1"),
     "perft: no position": ("perft", "manchester", "--depth", "1", "--position", "1,2,3"),
     "perft: empty position": ("perft", "manchester", "--depth", "1", "--position", ""),
+    "solve: time that is no number": ("solve", "kalah(2,2)", "--seconds", "nan"),
     "games: something": ("games", "manchester"),
     "tournament: nothing": ("tournament", "run"),
     "tournament: no such file": ("tournament", "run", "none.toml"),
