@@ -123,6 +123,13 @@ def test_the_doctor_counts_mails_of_another_directory_as_held(data: Path) -> Non
     assert mail_text(data).endswith("; 0 waiting, 1 held (see kalarena admin mail release), 0 failed")
 
 
+def test_the_doctor_reports_on_a_server_in_words(data: Path) -> None:
+    lines = invoke("doctor", "--data", data).stdout.splitlines()
+    for name, words in (("Disk", ""), ("Database", ""), ("Mail", f"sent by {HOST}:")):
+        (line,) = [line for line in lines if line.startswith(f"{name} ")]
+        assert line.removeprefix(name).strip().startswith(words)
+
+
 def test_the_doctor_refuses_the_course_of_a_newer_version(data: Path) -> None:
     with Connections(database_of(data).course()) as connections, connections.writing("") as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")

@@ -4,20 +4,37 @@ import shlex
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from click.testing import Result
 
+from referee.judge.results import Reason
+from referee.sandbox.detection import SandboxError
 from sample_bots.options import PURE_VARIABLE
 from tests.adapters.bots import TURNS_PYTHON
-from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, run_command
+from tests.support.builders import (
+    KALARENA,
+    RUN_LIMIT_S,
+    invoke,
+    kalarena,
+    make_summary,
+    one_object,
+    run_command,
+)
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments import Results
 from tournaments.analysis.ladder_position import LevelResult
 from tournaments.analysis.standing import Estimate
+from tournaments.cli import duel as duel_module
+from tournaments.cli import measuring
 from tournaments.cli.gauntlet import BAR, GauntletResults, table
+from tournaments.cli.main import Fault
+from tournaments.cli.tournament.outcome import Outcome
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
+from tournaments.running.runner import RunReport
 
 SORRY = "import sys\nsys.exit('sorry')\n"
 SLOW = ("check", "duel", "gauntlet")
@@ -82,6 +99,7 @@ def gauntlet(*arguments: str, out: str = "out") -> dict[str, Any]:
         ("duel greedy random --games 4 --sprt 0,5", "leave --sprt out"),
         ("duel greedy random --games 4 --max-games 8", "leave --max-games out"),
         ("duel greedy random --game chess", "chess"),
+        (f"duel greedy random --out {'y' * 300}", "--out: yyy"),
     ],
 )
 def test_bad_input(arguments: str, complaint: str, tmp_path: Path) -> None:
@@ -408,6 +426,61 @@ def test_out_inside_a_bots_directory_is_refused(command: str, out: str, tmp_path
     assert f"Error: --out: {out} is inside {tmp_path / 'v1'}, the directory of v1, and" in refused.stderr
     assert "name a directory outside of it" in refused.stderr
     assert {path.name for path in (tmp_path / "v1").iterdir()} == {"bot.py", "bot.toml"}
+
+
+@pytest.mark.parametrize("command", ["duel greedy random", "gauntlet greedy --levels 1"])
+def test_a_host_without_the_sandbox_that_is_required(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_sandbox(_mode: str) -> NoReturn:
+        raise SandboxError("there is no sandbox")
+
+    monkeypatch.setattr(measuring, "find_sandbox", find_sandbox)
+    refused = invoke(*command.split(), "--games", "2", "--sandbox", "required")
+    assert (refused.exit_code, refused.stderr) == (2, "Error: there is no sandbox\n")
+
+
+def test_a_bot_whose_directory_has_no_valid_name_of_a_bot() -> None:
+    old = bot("[greedy]*")
+    found = one_object(duel(old, "greedy", "--games", "2", "--json"))
+    assert found["old"] == "bot _greedy__"
+
+
+def test_a_board_that_is_too_small_for_openings() -> None:
+    result = invoke("duel", "greedy", "first_legal", "--games", "2", *QUICK, "--game", "kalah(1,1)")
+    assert result.exit_code == 0
+    assert "the board is too small for openings, so all games begin at the start position" in " ".join(
+        (result.stdout + result.stderr).split()
+    )
+
+
+def test_games_that_could_not_be_played_are_a_failure_with_the_command_that_plays_them() -> None:
+    summary = TournamentResults("Duel", "kalah(6,4)", "2 s per move", ["one", "two"], "points")
+    report = RunReport(4, 0, 3, {"r001-1v2": "no sandbox"})
+    outcome = Outcome(summary, report, TournamentDirectory(Path("out")))
+    command = duel_module.command
+    with command.make_context("duel", ["one", "two"]) as context, pytest.raises(Fault) as failed:
+        measuring.finish(context, outcome)
+    message, again = str(failed.value).split("\n")
+    assert message == "1 of 4 games have no result; the same command tries them again:"
+    assert shlex.split(again)[1:] == ["duel", "one", "two", "--out", "out"]
+
+
+def test_faults_without_a_readable_record_are_listed_within_bounds() -> None:
+    games = [
+        make_summary("one", "two", 0, reason=Reason.EXIT, key=f"g{number}", detail=f"two lost {number}")
+        for number in range(measuring.FAULTS_TOLD + 2)
+    ]
+    assert list(measuring.fault_lines(["one", "two"], games, Path("out"))) == [
+        "two lost 7 of 7 games by a fault:",
+        *[f"  g{number}: two lost {number}" for number in range(measuring.FAULTS_TOLD)],
+        "  and 2 more, all in out/report.html",
+        "  conversation and standard error: out/games/g0/",
+    ]
+
+
+def test_lines_are_folded_for_a_narrow_terminal() -> None:
+    lines = ["  one two three", "four"]
+    assert measuring.wrapped(lines, None) == "  one two three\nfour"
+    assert measuring.wrapped(lines, 10) == "  one two\n  three\nfour"
 
 
 def test_a_directory_of_other_things_is_left_alone(tmp_path: Path) -> None:

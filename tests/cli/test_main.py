@@ -1,16 +1,24 @@
 """The command `kalarena` as a whole: help, lazy loading, bad usage, interrupts."""
 
+import errno
+import io
 import re
+import signal
 import sys
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from referee.version import VERSION
+from sample_bots.solver.prover import TooDeepError
 from tests.support.builders import KALARENA, invoke, run_command
 from tests.support.paths import REPOSITORY_ROOT
-from tournaments.cli.main import COMMANDS
+from tournaments.cli import main as main_module
+from tournaments.cli import solve
+from tournaments.cli.main import COMMANDS, main
 from tournaments.cli.tournament import TOURNAMENT_COMMANDS
 
 SUBCOMMANDS = [(name,) for name in COMMANDS] + [("tournament", name) for name in TOURNAMENT_COMMANDS]
@@ -25,6 +33,15 @@ NOT_FOR_ONE_GAME = HEAVY - {"trio"} | {
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def restored_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Restore the signal handler and the hook that ``entry`` sets."""
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("words", SUBCOMMANDS, ids=" ".join)
@@ -168,3 +185,101 @@ def test_bad_usage(arguments: tuple[str, ...]) -> None:
     assert result.stderr.count("Error: ") == 1
     assert "Traceback" not in result.stderr
     assert list(Path.cwd().iterdir()) == []
+
+
+class Terminal(io.StringIO):
+    """Standard error or output that is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
+    """Run a command on a terminal; return its exit status and its output with that on standard error."""
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setattr("sys.stderr", terminal)
+    with pytest.raises(SystemExit) as ended:
+        main.main(list(arguments))
+    monkeypatch.undo()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, terminal.getvalue()
+
+
+def test_solve_shows_its_progress_on_a_terminal_and_erases_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve, "REDRAW_S", 0.0)
+    status, text = on_terminal(monkeypatch, "solve", "kalah(2,2)")
+    assert status == 0
+    progress, _, result = text.rpartition("\r\x1b[K")
+    assert re.search(r"^\r\x1b\[K[0-9,]+ positions searched; South, the first player, ", progress)
+    assert result.startswith("kalah(2,2): South, the first player, ")
+    assert "\x1b" not in result
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (MemoryError(), 2, "Error: --memory-mb 70: this host does not give so much; name less\n"),
+        (TooDeepError("a line of more than 9 plies"), 1, "Error: kalah(2,2): a line of more than 9 plies\n"),
+    ],
+    ids=["memory", "depth"],
+)
+def test_a_board_that_this_host_cannot_solve(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, status: int, message: str
+) -> None:
+    def fail(*_arguments: object, **_options: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(solve, "Solver" if status == 2 else "solve", fail)
+    done = invoke("solve", "kalah(2,2)", "--memory-mb", "70")
+    assert (done.exit_code, done.stdout, done.stderr) == (status, "", message)
+
+
+def test_check_shows_marks_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    status, text = on_terminal(monkeypatch, "check", "nobody", "--sandbox", "off")
+    assert status == 1
+    assert "\r\x1b[KCheck of nobody\n" in text  # the line of progress is erased
+    assert "\x1b[31m\x1b[1m\u2717\x1b[0m" in text
+    assert "\nFAILED: 1 failed" in text
+    assert "\x1b" not in invoke("check", "nobody", "--sandbox", "off").output
+
+
+def raising(error: Exception) -> Callable[[], NoReturn]:
+    def run() -> NoReturn:
+        raise error
+
+    return run
+
+
+@pytest.mark.usefixtures("restored_process", "capsys")
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"),
+        OSError(errno.EIO, "Input/output error", "somewhere"),
+        FileNotFoundError(errno.ENOENT, "No such file or directory"),
+        ValueError("a mistake"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_unexpected_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.setattr(main_module, "main", raising(error))
+    with pytest.raises(type(error)) as raised:
+        main_module.entry()
+    assert raised.value is error
+
+
+@pytest.mark.usefixtures("restored_process")
+def test_a_name_that_the_locale_cannot_write_is_bad_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = UnicodeEncodeError("ascii", "bot-\u00fc", 4, 5, "ordinal not in range(128)")
+    monkeypatch.setattr(main_module, "main", raising(error))
+    with pytest.raises(SystemExit) as ended:
+        main_module.entry()
+    assert ended.value.code == 2
+    message = capsys.readouterr().err
+    assert "'\u00fc' cannot be part of a file's name in this locale, whose encoding is ascii" in message
+    assert "LC_ALL=C.UTF-8" in message

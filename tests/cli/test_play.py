@@ -15,6 +15,7 @@ from referee.sandbox.host_resources import default_memory_here
 from sample_bots.catalog import SAMPLE_BOTS
 from tests.support.builders import invoke, kalarena, lost_by, make_record, one_object, quick_sample_bot
 from tests.support.paths import REPOSITORY_ROOT, SUPPORT
+from tournaments.reporting.board import board_renderer
 
 ROOT = REPOSITORY_ROOT
 SMALL = "kalah(3,2)"
@@ -266,3 +267,76 @@ def test_a_verdict_cannot_write_to_the_terminal(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tournaments.cli.play.play_alone", lambda *_args, **_options: record)
     result = invoke("play", "first_legal", "first_legal", "--sandbox", "off")
     assert "one (South) lost: \\x1b[2J\\x00 it won   [exit]" in result.stdout
+
+
+COUNT = """
+from referee.games.base import *
+from referee.games.catalog import register_game
+from referee.games.layout import GridBoard
+
+class Count:
+    name = "count"
+    swap = None
+
+    def initial_state(self): return 0
+    def to_move(self, state): return Side(state % 2)
+    def seats(self, state): return ("Ada", "Bob")
+    def legal_moves(self, state): return [1] if state < 3 else []
+    def apply(self, state, move):
+        if move not in self.legal_moves(state):
+            raise IllegalMoveError("not-legal", f"{move} is not legal")
+        return state + move
+    def outcome(self, state): return Outcome(Side.FIRST, (1, 0)) if state >= 3 else None
+    def is_half_over(self, state): return state >= 2
+    def parse_move(self, state, text):
+        if text != "1":
+            raise InvalidMoveError("bad-number", "not a number")
+        return 1
+    def format_move(self, state, move): return str(move)
+    def board_text(self, state): return str(state)
+    def format_state(self, state): return str(state)
+    def parse_state(self, text):
+        if text not in ("0", "1", "2", "3"):
+            raise PositionError("no state")
+        return int(text)
+    def layout(self, state): return GridBoard((("X",) * state + ("",) * (3 - state),), ("X", "O"))
+
+register_game("count", lambda spec: Count(), about="counts to three")
+"""
+
+
+@pytest.mark.usefixtures("game_catalog")
+def test_game_check_of_a_module_that_breaks_the_contract() -> None:
+    Path("count.py").write_text(COUNT)
+    passed = invoke("game", "check", "count.py")
+    assert passed.exit_code == 0, passed.output
+    assert passed.stdout.startswith("count:\n  ok      ")
+    Path("broken.py").write_text(COUNT.replace('"Bob"', '"Ada"').replace('"count"', '"broken"'))
+    failed = invoke("game", "check", "broken.py")
+    assert (failed.exit_code, failed.stderr) == (1, "Error: 1 of the checks failed\n")
+    assert "\n          " in failed.stdout.partition("  FAILED  ")[2]
+    assert "both seats are called Ada" in failed.stdout
+
+
+def ragged(_game: object, _state: object) -> str:
+    return "one\ntwo lines"
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "problem"),
+    [
+        ("text_picture", ragged, "its lines have different widths: [3, 9]"),
+        ("contents", lambda *_: ["X"], "the scene has 3 cells, a position 1"),
+        ("transfers", lambda *_: [], "the animation of 1 leads to "),
+        ("svg_picture", lambda *_: "<svg>", "it raises ParseError("),
+    ],
+)
+@pytest.mark.usefixtures("game_catalog")
+def test_game_check_of_wrong_pictures(
+    monkeypatch: pytest.MonkeyPatch, part: str, value: object, problem: str
+) -> None:
+    Path("count.py").write_text(COUNT)
+    monkeypatch.setattr(board_renderer, part, value)
+    failed = invoke("game", "check", "count.py", "--game", "count")
+    assert (failed.exit_code, failed.stderr) == (1, "Error: 1 of the checks failed\n")
+    assert f"  FAILED  it can be drawn\n          {problem}" in failed.stdout

@@ -1,6 +1,7 @@
 """`kalarena tournament show`: the games of a tournament, and one of them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,14 @@ def test_bad_usage(out: Path, arguments: str, message: str) -> None:
 def test_the_beginning_of_a_key_is_enough_for_exports_too(out: Path) -> None:
     game = invoke("tournament", "export", out, "--game", "r001-3v2", "--format", "json").output
     assert invoke("tournament", "export", out, "--game", "6", "--format", "json").output == game
+
+
+def test_a_game_with_an_opening_by_the_beginning_of_its_key(tmp_path: Path) -> None:
+    text = 'name = "Duo"\ngame = "kalah(3,2)"\nbots = ["first_legal", "greedy"]\nsandbox = { mode = "off" }\n'
+    file = write_tournament(
+        tmp_path, text + "concurrency = 1\nopenings = { random = { plies = 2, seed = 7 } }\n"
+    )
+    assert invoke("tournament", "run", file, "--out", tmp_path / "out").exit_code == 0
+    lines = show(tmp_path / "out", "r001-1").splitlines()
+    assert lines[0].startswith("r001-1v2: ")
+    assert re.fullmatch(r"opening: \S+.*", lines[4])

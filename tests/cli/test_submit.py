@@ -1,19 +1,25 @@
-"""`kalarena submit`: packing a bot, and requests to a server with any answers, and to a real one."""
+"""`kalarena submit`, `challenge` and `connect`, with servers of any answers, and `submit` to a real one."""
 
 import http.client
 import io
 import json
 import os
 import socket
+import ssl
+import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
+import trio
 from click.testing import Result
 
 from sample_bots.starters_catalog import STARTERS, starter_directory
@@ -22,8 +28,10 @@ from tests.server.served_course import ServedCourse, Student, served_course
 from tests.support.builders import KALARENA, invoke, kalarena, one_object, run_command
 from tests.support.ordinary_user import as_ordinary_user
 from tournaments.bots.upload.archive import read_upload
-from tournaments.cli.remote import api_client
+from tournaments.cli.remote import api_client, home_bot
+from tournaments.cli.remote import connect as connect_module
 from tournaments.cli.remote.api_client import Client, Package, SubmitError, pack
+from tournaments.cli.remote.websocket import ConnectionLostError, RefusedError
 from tournaments.course.model import VersionState
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -178,6 +186,12 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path, closed: str, mo
     assert "cannot be read: Permission denied: make it readable" in done.stderr
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that cannot be read, as on Linux")
+def test_a_file_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(SubmitError, match=r"/proc/self/mem cannot be read: .+: make it readable"):
+        pack(Path("/proc/self/mem"))
+
+
 # Requests.
 
 
@@ -300,6 +314,35 @@ def test_invalid_answers(serve: Serve, answer: Answer, words: str, is_ours: bool
     assert raised.value.is_ours is is_ours
 
 
+def untrusted() -> ssl.SSLError:
+    error = ssl.SSLError(1, "certificate verify failed")
+    error.reason = "CERTIFICATE_VERIFY_FAILED"
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            urllib.error.URLError(untrusted()),
+            r"cannot be reached: its TLS certificate was not accepted \(CERTIFICATE_VERIFY_FAILED\)$",
+        ),
+        (urllib.error.URLError(TimeoutError()), "cannot be reached: no answer within [0-9]+ s$"),
+        (TimeoutError(), "did not answer: no answer within [0-9]+ s$"),
+        (http.client.BadStatusLine("SSH-2.0"), "did not answer: SSH-2.0$"),
+        (http.client.CannotSendRequest(), "did not answer: CannotSendRequest$"),
+    ],
+)
+def test_a_server_without_an_answer(monkeypatch: pytest.MonkeyPatch, error: Exception, words: str) -> None:
+    def fail(*_arguments: object, **_options: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", fail)
+    with pytest.raises(SubmitError, match=words) as raised:
+        Client("https://kalah.invalid", TOKEN).version(1)
+    assert raised.value.is_ours
+
+
 def test_the_token_goes_nowhere_else(serve: Serve) -> None:
     other = serve(lambda *_: as_json(200, {}))
     server = serve(lambda *_: (307, {"Location": other.address + "/take-it"}, b""))
@@ -344,19 +387,17 @@ def test_a_failure_that_passes_does_not_end_a_command(
     serve: Serve, bot: Path, monkeypatch: pytest.MonkeyPatch, failure: Answer
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    challenge = {"id": 3, "bot": "mine", "opponent": "other", "page": "/c/3", "state": "finished"}
-    challenge |= {"message": "", "wins": 2, "draws": 0, "losses": 0, "results": []}
     failures = [failure] * 3
 
     def respond(method: str, path: str, body: bytes) -> Answer:
         if method == "GET" and failures:
             return failures.pop()
         if "challenges" in path:
-            return as_json(200, {"challenge": {**challenge, "is_over": method == "GET"}})
+            return as_json(200, {"challenge": {**CHALLENGE, "is_over": method == "GET"}})
         return responder("qualified", current=True)(method, path, body)
 
     server = serve(respond)
-    done = invoke("challenge", "other", "--server", server.address, "--token", TOKEN)
+    done = challenge(server, "other")
     assert (done.exit_code, failures) == (0, [])
     assert done.stdout.endswith("finished: 2 won, 0 drawn, 0 lost\n")
     failures += [failure] * 3
@@ -409,13 +450,14 @@ def submit(bot: Path, server: str, *options: str) -> Result:
     ("state", "status", "words"),
     [
         ("qualified", 0, "version 2 qualified, and is the one that plays now"),
+        ("qualified again", 0, "version 2 qualified; a newer one plays"),
         ("failed", 1, "version 2 did not qualify"),
         ("stuck", 3, "could not be checked, which is the server's fault"),
     ],
 )
 def test_the_command(serve: Serve, bot: Path, state: str, status: int, words: str) -> None:
     report = {"items": [{"status": "failed", "sentence": "it is \x1b[1m late", "advice": "be quick"}]}
-    server = serve(responder(state, report, current=True))
+    server = serve(responder(state.split()[0], report, current=state == "qualified"))
     done = submit(bot, server.address)
     assert done.exit_code == status
     assert f"was taken as version 2: {server.address}/my/versions/7" in done.stdout
@@ -542,6 +584,83 @@ def test_refused_uploads(course: ServedCourse, tmp_path: Path) -> None:
     assert course.course.versions.of_team(student.team_id) == []
 
 
+CHALLENGE = {
+    "id": 3,
+    "bot": "mine",
+    "opponent": "other",
+    "page": "/c/3",
+    "state": "finished",
+    "message": "",
+    "wins": 2,
+    "draws": 0,
+    "losses": 0,
+    "is_over": True,
+    "results": [],
+}
+
+
+def challenge(server: Server, *arguments: str) -> Result:
+    return invoke("challenge", *arguments, "--server", server.address, "--token", TOKEN)
+
+
+def test_the_bots_that_can_be_challenged(serve: Serve) -> None:
+    found = {"opponents": [{"name": "ladder:3"}, {"name": "Team \x1b[31m 1"}]}
+    server = serve(lambda *_: as_json(200, found))
+    assert challenge(server).stdout == "ladder:3\nTeam \\x1b[31m 1\n"
+    assert one_object(challenge(server, "--json").stdout) == found
+    assert {path for _, path, _, _ in server.asked} == {"/api/v1/opponents"}
+
+
+def test_a_challenge_that_was_not_played_to_its_end(serve: Serve) -> None:
+    game = {"outcome": "lost", "detail": "it was \x1b late", "page": "/g/1"}
+    ended = {
+        "state": "failed",
+        "message": "The bot \x1b has left.",
+        "losses": 1,
+        "wins": 0,
+        "results": [game],
+    }
+    server = serve(lambda *_: as_json(201, {"challenge": {**CHALLENGE, **ended}}))
+    done = challenge(server, "other", "--pairs", "2", "--bot", "home")
+    assert (done.exit_code, done.stderr) == (1, "The bot \\x1b has left.\n")
+    assert done.stdout.splitlines() == [
+        f"challenge 3: mine against other: {server.address}/c/3",
+        f"  lost: it was \\x1b late: {server.address}/g/1",
+        "failed: 0 won, 0 drawn, 1 lost",
+    ]
+    assert json.loads(server.asked[0][3]) == {"opponent": "other", "pairs": 2, "bot": "home"}
+    done = challenge(server, "other", "--json")
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert one_object(done.stdout)["challenge"]["message"] == ended["message"]
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_challenge_that_is_not_waited_for(serve: Serve, options: tuple[str, ...]) -> None:
+    server = serve(lambda *_: as_json(201, {"challenge": {**CHALLENGE, "state": "queued", "is_over": False}}))
+    done = challenge(server, "other", "--no-wait", *options)
+    assert (done.exit_code, done.stderr) == (0, "")
+    if options:
+        assert one_object(done.stdout)["challenge"]["state"] == "queued"
+    else:
+        assert done.stdout == f"challenge 3: mine against other: {server.address}/c/3\n"
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        (as_json(201, {"challenge": {"id": 3}}), 3, "does not answer like a kalarena server of this version"),
+        (as_json(201, {"challenge": None}), 3, "does not answer like a kalarena server of this version"),
+        (as_json(422, {"error": "There is no bot other."}), 2, "Error: There is no bot other."),
+        (as_json(503, {"error": "not now"}), 3, "Error: not now"),
+    ],
+)
+def test_a_challenge_that_is_not_accepted(serve: Serve, answer: Answer, status: int, words: str) -> None:
+    done = challenge(serve(lambda *_: answer), "other")
+    assert (done.exit_code, done.stdout) == (status, "")
+    assert words in done.stderr
+
+
 def test_a_challenge_has_a_pair_at_least() -> None:
     server = ("--server", "http://127.0.0.1:1", "--token", "kal_x")
     result = invoke("challenge", "ladder:3", "--pairs", "0", *server)
@@ -554,3 +673,225 @@ def test_a_memory_limit_that_is_too_low_is_refused_before_connecting() -> None:
     result = invoke("connect", "first_legal", "--memory-mb", "1", *server)
     assert result.exit_code == 2
     assert "Invalid value for '--memory-mb': 1 is not in the range x>=16" in result.stderr
+
+
+# A bot at home.
+
+
+class Socket:
+    """A connection whose server sends given messages."""
+
+    def __init__(self, *script: object) -> None:
+        self._script = list(script)
+        """Messages, errors to be raised, and conditions on what was sent that are waited for."""
+        self.sent: list[dict[str, Any]] = []
+        self._next_send: trio.Event | None = None
+        self.is_broken = False
+        self.unsent = 0
+        """Messages that were not sent, because the connection is broken."""
+
+    async def send(self, text: str) -> None:
+        await trio.lowlevel.checkpoint()
+        if self._next_send is not None:
+            self._next_send.set()
+        if self.is_broken:
+            self.unsent += 1
+            raise ConnectionLostError("it broke off")
+        self.sent.append(json.loads(text))
+
+    async def receive(self) -> str:
+        await trio.lowlevel.checkpoint()
+        while self._script:
+            item = self._script.pop(0)
+            if isinstance(item, Exception):
+                raise item
+            if isinstance(item, str):
+                return item
+            assert callable(item)
+            while not item(self):
+                self._next_send = trio.Event()
+                await self._next_send.wait()
+        await trio.sleep_forever()
+        raise AssertionError("unreachable")
+
+    @property
+    def lines(self) -> list[str]:
+        """Lines of the bot, with its forfeits."""
+        return [message.get("line") or message["why"] for message in self.sent if "key" in message]
+
+
+def forfeited(socket: Socket) -> bool:
+    return any(message["type"] == "forfeit" for message in socket.sent)
+
+
+WELCOME = json.dumps({"type": "welcome", "game": "kalah(2,2)"})
+REPLACED = ConnectionLostError("another one has the name", 4001)
+LOST = ConnectionLostError("it broke off")
+
+
+def game_message(game: str = "kalah(2,2)", *, moves_first: bool = True) -> str:
+    return json.dumps(
+        {
+            "type": "game",
+            "key": "c3-1",
+            "game": game,
+            "moves_first": moves_first,
+            "opponent": "ladder:3",
+            "control": {"move_s": 2.0},
+            "opening": "",
+        }
+    )
+
+
+Connect = Callable[..., Result]
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
+    """Run `kalarena connect` with a bot on these connections; an error is one that is not made."""
+
+    def run(*connections: Socket | Exception, bot: str = "first_legal") -> Result:
+        remaining = list(connections)
+
+        @asynccontextmanager
+        async def open_websocket(*_arguments: str) -> AsyncIterator[Socket]:
+            found = remaining.pop(0)
+            if isinstance(found, Exception):
+                raise found
+            yield found
+
+        monkeypatch.setattr(connect_module, "open_websocket", open_websocket)
+        monkeypatch.setattr(connect_module, "FIRST_WAIT_S", 0.0)
+        server = ("--server", "https://kalah.invalid", "--token", TOKEN)
+        done = invoke("connect", bot, "--name", "home", "--sandbox", "off", *server)
+        assert remaining == []
+        return done
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("connection", "status", "words"),
+    [
+        (LOST, 3, "Error: https://kalah.invalid cannot be reached: it broke off\n"),
+        (RefusedError(503, "not now"), 3, "Error: https://kalah.invalid cannot be reached: not now\n"),
+        (RefusedError(429, "too often"), 3, "Error: https://kalah.invalid cannot be reached: too often\n"),
+        (RefusedError(401, "This token is not valid."), 2, "Error: This token is not valid.\n"),
+        (Socket(WELCOME, REPLACED), 1, "Error: ended: another one has the name\n"),
+    ],
+)
+def test_connections_that_are_not_made_again(
+    connect: Connect, connection: Socket | Exception, status: int, words: str
+) -> None:
+    done = connect(connection)
+    assert (done.exit_code, done.stderr) == (status, words)
+
+
+@pytest.mark.parametrize("message", ["no JSON", "{}", "[]", '{"type": "welcome"}', '{"type": "game"}'])
+def test_messages_of_another_kind_of_server(connect: Connect, message: str) -> None:
+    done = connect(Socket(message))
+    assert done.exit_code == 3
+    assert "https://kalah.invalid does not answer like a kalarena server of this version" in done.stderr
+
+
+def test_a_lost_connection_is_made_again(connect: Connect) -> None:
+    done = connect(Socket(WELCOME, LOST), RefusedError(503, "not now"), Socket(WELCOME, REPLACED))
+    assert done.exit_code == 1
+    head = "home is connected to https://kalah.invalid"
+    assert done.stdout.splitlines() == [
+        f"{head} as a remote bot. Ctrl-C ends it.",
+        f"{head} again as a remote bot. Ctrl-C ends it.",
+    ]
+    assert done.stderr.splitlines()[:-1] == [
+        "the connection was lost (it broke off): trying again in 0 s",
+        "the connection was lost (not now): trying again in 0 s",
+    ]
+
+
+def test_after_many_failures_no_further_connection_is_made(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect_module, "TRIES", 2)
+    done = connect(Socket(WELCOME, LOST), LOST, LOST)
+    assert done.exit_code == 3
+    assert done.stderr.endswith("Error: https://kalah.invalid cannot be reached: it broke off\n")
+
+
+def test_a_silent_server_is_lost(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect_module, "SILENCE_S", 0.01)
+    done = connect(Socket(WELCOME), RefusedError(401, "gone"))
+    assert done.exit_code == 2
+    assert "the connection was lost (the server was silent for 0.01 s)" in done.stderr
+
+
+def test_the_connection_is_kept_alive(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect_module, "ALIVE_S", 0.001)
+
+    def is_kept(socket: Socket) -> bool:
+        socket.is_broken = len(socket.sent) > 2
+        return socket.unsent > 0
+
+    socket = Socket(WELCOME, is_kept, REPLACED)
+    assert connect(socket).exit_code == 1
+    assert socket.sent[:3] == [{"type": "hello", "capabilities": ["openings"]}, *[{"type": "alive"}] * 2]
+
+
+def test_a_game_that_the_bot_cannot_play_is_forfeited(connect: Connect) -> None:
+    welcome = json.dumps({"type": "welcome", "game": "chess"})
+    socket = Socket(welcome, game_message("chess"), forfeited, REPLACED)
+    done = connect(socket)
+    assert socket.lines == ["the bot at home could not be started"]
+    assert "the bot cannot play as it is: no game 'chess'" in done.stderr
+    assert "the bot could not be started: no game 'chess'" in done.stderr
+
+
+HOME_BOTS = {
+    "speaks": ("print(input(), flush=True); input()", "START;South", ""),
+    "long line": ("print('x' * 100_000, flush=True); input()", "x" * 50, ""),
+    "exits": ("import sys; sys.exit('no idea')", "the bot at home ended with exit status 1", "no idea"),
+    "is killed": (
+        "import os; os.kill(os.getpid(), 9)",
+        "the bot at home was ended by signal 9",
+        "",
+    ),
+    "closes": ("import os; os.close(1); input(); input()", "the bot at home closed its output", ""),
+}
+
+
+@pytest.mark.parametrize("name", HOME_BOTS)
+def test_a_bot_at_home_in_a_game(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    program, answer, words = HOME_BOTS[name]
+    monkeypatch.setattr(home_bot, "STATUS_S", 5.0 if name != "closes" else 0.01)
+    (tmp_path / "bot.py").write_text(program)
+    socket = Socket(
+        WELCOME,
+        game_message(moves_first=name != "exits"),
+        json.dumps({"type": "line", "key": "c3-1", "line": "START;South"}),
+        json.dumps({"type": "line", "key": "another", "line": "END"}),
+        lambda socket: bool(socket.lines),
+        json.dumps({"type": "over", "key": "c3-1", "outcome": "lost", "detail": "it \x1b ended"}),
+        REPLACED,
+    )
+    done = connect(socket, bot=f"{sys.executable} -S {tmp_path / 'bot.py'}")
+    (line,) = socket.lines
+    assert line[:50] == answer
+    assert len(line) <= connect_module.LONGEST_LINE
+    assert done.stdout.splitlines()[1:] == [
+        f"game c3-1 begins: against ladder:3, you move {'second' if name == 'exits' else 'first'}",
+        "game c3-1: lost: it \\x1b ended",
+    ]
+    assert ("standard error of the bot: no idea" in done.stderr) is bool(words)
+
+
+def test_a_connection_that_breaks_off_before_a_forfeit(connect: Connect) -> None:
+    def is_cut_off(socket: Socket) -> bool:
+        socket.is_broken = True
+        return socket.unsent > 0
+
+    failed = json.dumps({"type": "failed", "key": "c3-1", "detail": "the server ends"})
+    socket = Socket(WELCOME, game_message("chess"), is_cut_off, failed, REPLACED)
+    done = connect(socket)
+    assert (done.exit_code, socket.lines) == (1, [])
+    assert done.stdout.endswith("game c3-1: no result: the server ends\n")
