@@ -195,6 +195,13 @@ def test_without_an_interval_the_scores_are_reported() -> None:
     assert 'capabilities = ["openings"]' in last
 
 
+def test_scores_against_the_order_without_an_interval_are_not_read_as_a_position() -> None:
+    found = ladder_position("bot", names({3: 0, 6: 0}), games_of({3: (0, 0, 1), 6: (1, 0, 0)}), ALL)
+    repeated = tuple(replace(result, unique=0) for result in found.results)
+    place = replace(found, results=repeated, low=-inf, high=inf)
+    assert "its scores do not fit the order of the levels" in place.sentences()[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("step", "pairs"), [(110.0, 3), (110.0, 10), (250.0, 10)])
 def test_intervals_hold_the_truth(step: float, pairs: int) -> None:

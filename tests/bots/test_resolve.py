@@ -143,6 +143,11 @@ def test_the_only_python_file_of_a_directory(tmp_path: Path) -> None:
             "Python file. bot.js needs a bot.toml beside it with its command, such as command = ",
         ),
         (
+            ["-bot.js", "-other.js"],
+            "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
+            "Python file. bot.js needs a bot.toml beside it with its command (docs/bots.md)",
+        ),
+        (
             ["-Bot.java"],
             "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
             "Python file. Bot.java needs a bot.toml beside it with its command, such as command = "

@@ -4,6 +4,7 @@ import io
 import random
 import re
 import shutil
+import struct
 import sys
 import zipfile
 import zlib
@@ -69,6 +70,15 @@ def test_uploads_beyond_a_limit_are_refused(limits: UploadLimits, sentence: str)
         upload_bytes=len(GOOD), files=2, file_bytes=13, total_bytes=21, path_bytes=8, depth=2
     )
     assert len(read(GOOD, limits=exactly).files) == 2
+
+
+def test_fields_of_other_programs_in_an_archive_are_passed_over() -> None:
+    """The times of Info-ZIP are harmless; a field behind them may still be that of a device."""
+    times = struct.pack("<2HBL", 0x5455, 5, 3, 0)
+    assert [file.path for file in read(make_zip(Member("bot.py", extra=times))).files] == ["bot.py"]
+    device = struct.pack("<2H", 0x000D, 16) + bytes(16)
+    for extra in (device, times + device):
+        assert '"bot.py" is a link or a device' in refusal(make_zip(Member("bot.py", extra=extra)))
 
 
 def test_the_documented_limits() -> None:

@@ -15,6 +15,7 @@ from tournaments.checking.report import (
     Status,
     item_lines,
     junit_xml,
+    shown_settings,
     summary_lines,
 )
 
@@ -81,6 +82,20 @@ def test_a_check_that_our_host_did_not_complete_is_not_ok() -> None:
     broken = replace(whole, host_fault="no memory left")
     assert (whole.to_json()["ok"], broken.to_json()["ok"]) == (True, False)
     assert list(summary_lines(broken, "bot"))[1] == "NOT CHECKED: 2 passed; 1 game in 1.2 s"
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        (("/usr/bin/java", "Bot"), {"JAVA_TOOL_OPTIONS"}),
+        (("./bot",), {"JAVA_TOOL_OPTIONS", "GOMAXPROCS"}),
+    ],
+)
+def test_settings_are_those_of_the_runtime_if_the_command_names_it(
+    command: tuple[str, ...], names: set[str]
+) -> None:
+    settings = {"JAVA_TOOL_OPTIONS": "-Xmx1m", "GOMAXPROCS": "2"}
+    assert set(shown_settings(replace(REPORT, command=command, runtime_settings=settings))) == names
 
 
 def test_junit_parses_and_counts() -> None:

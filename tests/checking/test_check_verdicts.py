@@ -1,5 +1,6 @@
 """Verdicts of a check from records alone, for bots that no short test can show."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,15 +9,16 @@ from referee.conformance.script import Observations, TestOpponent, UnexpectedLin
 from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.record_rows import MoveRecord, WireLine
-from referee.judge.results import Reason
+from referee.judge.results import MatchResult, Reason
 from referee.judge.verdict_text import late, late_reply
 from tests.support.builders import lost_by, make_record
 from tournaments.checking import gameplay, output_rules, resource_usage
-from tournaments.checking.advice import STDERR, what_happened, what_to_do
+from tournaments.checking.advice import FORMAT, STDERR, likely_cause, what_happened, what_to_do
 from tournaments.checking.evidence import OUT_OF_TIME, Evidence, PlayedScenario, Verdict
 from tournaments.checking.report import Status
 from tournaments.checking.scenarios import (
     Scenario,
+    Settings,
     chaining,
     gives_extra_turn,
     has_extra_turns,
@@ -142,6 +144,47 @@ def test_advice_on_cr_lf_names_causes_on_every_system() -> None:
         assert words in advice
 
 
+@pytest.mark.parametrize(
+    ("player", "move", "line", "words"),
+    [
+        (
+            1,
+            "SWAP",
+            "CHANGE;SWAP;0,1,0,1;YOU",
+            "its opponent has just swapped: the bot has the other seat now",
+        ),
+        (0, "1", "CHANGE;1;0,1,0,1;YOU", "that was an extra turn"),
+        (1, "1", "CHANGE;1;0,1,0,1;YOU", ""),
+    ],
+)
+def test_a_missing_reply_is_explained_by_the_last_line_that_was_sent(
+    player: int, move: str, line: str, words: str
+) -> None:
+    lost = make_record(
+        moves=[MoveRecord(player, move, 1, 1)],
+        wire=[WireLine(0, "to", "START;South", 0), WireLine(0, "to", line, 1)],
+        result=lost_by(Reason.TIMEOUT, 0, "one lost: 1 s passed", "late"),
+    )
+    cause = likely_cause(PlayedScenario(GAME, lost))
+    assert cause.startswith(words)
+    assert bool(cause) == bool(words)
+
+
+def test_a_word_that_was_almost_one_of_the_protocol_gets_the_format_as_advice() -> None:
+    event = "it sent 'MOV;1': did you mean MOVE?"
+    assert what_to_do(lost_after("MOV;1", "unknown-message", Reason.PROTOCOL, event)) == FORMAT
+    assert what_to_do(lost_after("hello", "unknown-message", Reason.PROTOCOL, "it sent 'hello'")) != FORMAT
+
+
+@pytest.mark.parametrize("holds_output", [False, True])
+def test_a_process_that_outlived_the_bot_is_named_in_its_verdict(holds_output: bool) -> None:
+    observed = Observations(left_behind=["sleep"], holds_output=holds_output)
+    played = replace(lost_after("MOVE;1", "late", Reason.TIMEOUT, "1 s passed"), observed=observed)
+    text = what_happened(played)
+    assert "a process that it had started (sleep) lived on" in text
+    assert text.endswith(", and holds its standard output open") == holds_output
+
+
 def test_a_greeting_before_the_turn_is_no_misunderstood_turn() -> None:
     observed = Observations(unexpected_lines=[UnexpectedLine("Welcome!", "START;North")])
     verdict = output_rules.one_reply(evidence(replace(game(5), observed=observed)))
@@ -150,6 +193,15 @@ def test_a_greeting_before_the_turn_is_no_misunderstood_turn() -> None:
     observed = Observations(unexpected_lines=[UnexpectedLine("7", "START;North")])
     verdict = output_rules.one_reply(evidence(replace(game(5), observed=observed)))
     assert verdict.advice.startswith("after START;North wait")  # a move, in a wrong form
+
+
+def test_a_line_after_the_first_move_is_blamed_on_an_extra_turn_only_where_one_was_expected() -> None:
+    """The advice on the first move needs a first move of the bot from the regular start."""
+    observed = Observations(unexpected_lines=[UnexpectedLine("MOVE;1", "CHANGE;1;0,1,0,1;OPP")])
+    for record in (make_record(moves=[]), make_record(opening="1")):
+        verdict = output_rules.one_reply(evidence(PlayedScenario(TALK, record, observed)))
+        assert verdict.status is Status.FAILED
+        assert verdict.advice.startswith("answer only lines that end in YOU")
 
 
 def test_a_kgp_bot_may_wait_until_it_is_stopped() -> None:
@@ -240,6 +292,43 @@ def test_a_fault_in_a_game_with_time_lines_is_that_of_the_other_items() -> None:
     first, second = gameplay.plays_first(played), gameplay.time_lines(played)
     assert (first.status, second.status) == (Status.FAILED, Status.FAILED)
     assert first.cause == second.cause == "empty-pit"  # so that the second one only refers to the first
+
+
+def test_games_with_time_lines_and_without_a_fault_pass() -> None:
+    declared = replace(evidence(), capabilities=("time",))
+    assert gameplay.time_lines(declared).sentence == "not tried: no game was played"
+    wire = [WireLine(0, "to", line, 10) for line in ("TIME;1000;1000", "START;South")]
+    played = PlayedScenario(GAME, make_record(wire=wire))
+    verdict = gameplay.time_lines(replace(declared, played=(played,)))
+    assert verdict.status is Status.PASSED
+    assert verdict.sentence == "1 game with TIME lines without a fault"
+
+
+@pytest.mark.parametrize(
+    ("judge", "item", "words"),
+    [
+        (gameplay.swap, "swap", "not tried: no game came to a swap"),
+        (gameplay.extra_turns, "extra-turns", "not tried: nobody had an extra turn"),
+    ],
+)
+def test_a_rule_that_no_game_came_to_is_not_tried(
+    judge: Callable[[Evidence], Verdict], item: str, words: str
+) -> None:
+    played = PlayedScenario(replace(TALK, item=item), make_record())
+    verdict = judge(replace(evidence(played), game="manchester"))
+    assert (verdict.status, verdict.sentence) == (Status.SKIPPED, words)
+
+
+@pytest.mark.parametrize(("winner", "word"), [(0, "won"), (1, "lost"), (None, "draw")])
+def test_a_game_without_points_is_listed_by_its_outcome(winner: int | None, word: str) -> None:
+    record = make_record(result=MatchResult(winner, Reason.SCORE, "it is over", None))
+    verdict = gameplay.plays_first(evidence(PlayedScenario(GAME, record)))
+    assert verdict.details == (f"{GAME.title}: {word}",)
+
+
+def test_a_check_needs_a_game() -> None:
+    with pytest.raises(ValueError, match="a check needs a game"):
+        Settings(games=())
 
 
 def test_processes_that_live_on_fail() -> None:

@@ -23,7 +23,7 @@ from tournaments.course.backup import backup
 from tournaments.course.backup.backup import back_up
 from tournaments.course.backup.manifest import FORM, NAME, OLD_FORM, SHA256, BackupError, Manifest, check_path
 from tournaments.course.backup.restore import restore, verify
-from tournaments.course.backup.snapshots import copy_database
+from tournaments.course.backup.snapshots import copy_database, rows_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SLUGS = ("cup", "practice")
@@ -215,6 +215,52 @@ def test_a_damaged_database_is_not_backed_up(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:100] + bytes(4000))
     assert "course.db cannot be copied" in refused(lambda: backed_up(tmp_path / "data", tmp_path / "x.tar"))
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_rows_of_a_damaged_database_are_not_counted(tmp_path: Path) -> None:
+    """Damage that SQLite finds when it opens the file, and damage that only its check finds."""
+    path = tmp_path / "course.db"
+    path.write_bytes(b"no database" * 100)
+    assert "course.db cannot be read: file is not a database" in refused(lambda: rows_of(path))
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE thing (id INTEGER PRIMARY KEY, text TEXT)")
+        connection.execute("INSERT INTO thing VALUES (1, NULL)")
+        connection.commit()
+        assert rows_of(path) == {"thing": 1}
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, 'text TEXT', 'text TEXT NOT NULL')")
+        connection.commit()
+    assert "course.db is damaged: NULL value in thing.text" in refused(lambda: rows_of(path))
+
+
+def test_links_below_the_data_directory_are_not_followed(tmp_path: Path) -> None:
+    make_data(tmp_path / "data")
+    (tmp_path / "server.toml").write_text("port = 1")
+    for folder in ("data", "data/bots"):
+        (tmp_path / folder / "server.toml").symlink_to(tmp_path / "server.toml")
+    manifest = backed_up(tmp_path / "data", tmp_path / "course.tar")
+    assert "server.toml" in manifest.files
+    assert "bots/server.toml" not in manifest.files
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (None, "is not what was written: is the disk sound?"),
+        (OSError(28, "it is full"), "no backup was made"),
+    ],
+)
+def test_a_backup_that_is_not_read_back_is_not_kept(
+    error: OSError | None, words: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_archive: Path) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(backup, "verify", failing)
+    assert words in refused(lambda: backed_up(place / "data", tmp_path / "course.tar"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_backup_is_restored_into_an_empty_directory(place: Path, tmp_path: Path) -> None:

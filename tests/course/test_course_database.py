@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from hypothesis import given
@@ -19,11 +21,23 @@ from tournaments.course.casual_games import CasualPlayer
 from tournaments.course.course import MIGRATIONS, Course
 from tournaments.course.model import CourseError, Role
 from tournaments.course.schema import REVISION, account, metadata
-from tournaments.database.base import Connections, Location, StoreError
+from tournaments.database.base import Connections, Kind, Location, StoreError
 from tournaments.database.sqlite import SQLiteFile
 
 BOTH_KINDS = pytest.mark.parametrize("place", ["sqlite", "postgresql"], indirect=True)
 """Also PostgreSQL in the quick tier."""
+
+
+def test_each_migration_can_be_undone(place: Location) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS.scripts))
+    with Connections(place) as connections, connections.writing("", Kind.MIGRATE) as connection:
+        config.attributes["connection"] = connection
+        for _ in range(2):
+            command.upgrade(config, "head")
+            assert set(inspect(connection).get_table_names()) >= set(metadata.tables)
+            command.downgrade(config, "base")
+            assert inspect(connection).get_table_names() == ["alembic_version"]
 
 
 @BOTH_KINDS

@@ -1,12 +1,14 @@
 """Locations of a server's tables by its configuration, and addresses that are refused."""
 
 import os
+import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sqlalchemy.exc import DBAPIError
 
 from tournaments.database.base import Connections, StoreError
 from tournaments.database.location import Database
@@ -111,6 +113,18 @@ def test_no_message_repeats_a_password(before: str, after: str) -> None:
 @given(st.text(":/@?ab1", max_size=9), st.text(":/?ab1", max_size=9))
 def test_a_password_that_was_not_encoded_is_not_used_as_a_host(one: str, two: str) -> None:
     assert "s3cret" not in message(f"postgresql://me:{one}@{two}s3cret@localhost/kalarena")
+
+
+@pytest.mark.parametrize(
+    ("writes", "words"),
+    [(False, "the file cannot be read: is the disk"), (True, "the file cannot be written")],
+)
+def test_a_failing_disk_is_named_by_what_it_did_not_do(tmp_path: Path, writes: bool, words: str) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+    found = SQLiteFile(tmp_path / "course.db").explain(DBAPIError("", {}, error), writes=writes)
+    assert found.sentence.startswith(words)
+    assert found.is_ours
 
 
 def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.judge.clock import Clock, TimeControl
+from referee.judge.clock import SUSPEND, WALL, Clock, TimeControl
 
 LIMITS = st.floats(0.001, 1e6)
 EXTRAS = st.floats(0.0, 100.0)
@@ -47,6 +47,11 @@ def test_senseless_controls_are_refused(arguments: dict[str, Any], complaint: st
     [
         (TimeControl(2.0), "2 s per move (margin 0.05 s, start 30 s)"),
         (TimeControl(None, 60.0, 0.5, 0.0, 5.0), "60 s per game, +0.5 s a move (margin 0 s, start 5 s)"),
+        (TimeControl(2.0, clock=WALL), "2 s per move, wall clock (margin 0.05 s, start 30 s)"),
+        (
+            TimeControl(2.0, ponder=SUSPEND),
+            "2 s per move, bots suspended while the opponent thinks (margin 0.05 s, start 30 s)",
+        ),
         (TimeControl(2.5, 60.0), "60 s per game, 2.5 s per move (margin 0.05 s, start 30 s)"),
     ],
 )

@@ -87,6 +87,9 @@ def test_explanation_names_what_the_message_names() -> None:
         ("Traceback (most recent call last):\n", "Traceback (most recent call last):"),
         # A traceback that the bot survived: it printed more afterwards.
         ('Traceback (most recent call last):\n  File "b.py", line 1\nKeyError: 1\na\nb\nc\nd\ne\n', "e"),
+        # One of Lua, and frames of Java without the exception that they belong to.
+        ("lua: b.lua:1: bad\nstack traceback:\n\t[C]: in ?\nplaying on\n", "playing on"),
+        ("my own words\n\tat J.f(J.java:4)\n", "at J.f(J.java:4)"),
         ("no book\n" + NOTICES, "no book"),
         ("Picked up JAVA_TOOL_OPTIONS: -Dx=y", "Picked up JAVA_TOOL_OPTIONS: -Dx=y"),
     ],

@@ -118,6 +118,22 @@ def test_records_from_before_a_field_was_added_are_read(name: str, value: Any) -
     assert GameRecord.from_json(view) == old
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"wire": ...}, "no game record"),
+        ({"schema": RECORD_SCHEMA + 1}, f"has schema {RECORD_SCHEMA + 1}, this program reads JSON of schema"),
+        ({"moves": 5}, "this game record is damaged"),
+        ({"moves": [None]}, "this game record is damaged"),
+        ({"players": ...}, "not whole, it has no 'players'"),
+    ],
+)
+def test_json_that_is_no_record_is_refused_with_the_reason(changes: dict[str, Any], message: str) -> None:
+    view = {**json.loads(json.dumps(make_record().to_json())), **changes}
+    with pytest.raises(RefereeError, match=message):
+        GameRecord.from_json({name: value for name, value in view.items() if value is not ...})
+
+
 @pytest.mark.parametrize("schema", [RECORD_SCHEMA + 1, 0, -1, "1", None, 99.5])
 def test_another_schema_is_refused(schema: object) -> None:
     data = msgpack.unpackb(make_record().to_msgpack())

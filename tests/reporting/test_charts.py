@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tournaments.analysis.standing import Estimate
+from tournaments.reporting.site import svg
 from tournaments.reporting.site.charts import (
     LABEL_GAP,
     Race,
@@ -196,3 +197,8 @@ def test_durations(time_us: float | None, text: str) -> None:
 def test_quantiles_are_values_that_occur(share: float, value: int) -> None:
     assert quantile(range(1, 11), share) == value
     assert quantile([], share) is None
+
+
+def test_a_number_that_no_drawing_can_show_is_refused() -> None:
+    with pytest.raises(ValueError, match="no chart can show nan"):
+        svg.element("circle", cx=math.nan)

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,13 @@ def test_an_attempt_without_a_ruling_does_not_count() -> None:
 
 
 # Moves
+
+
+@pytest.mark.parametrize("changes", [{"game": "no_game"}, {"opening": "no move"}])
+def test_moves_of_a_game_whose_rules_are_not_here_have_no_position(changes: dict[str, str]) -> None:
+    rows = list(move_rows(replace(played(), **changes)))  # type: ignore[arg-type]
+    assert [row["move"] for row in rows] == ["1", "SWAP", "3"]
+    assert {row["legal_moves"] for row in rows} == {None}
 
 
 def played() -> GameRecord:

@@ -21,6 +21,7 @@ from tests.support.tampering import rechain, tampering
 from tournaments.config.load import load_tournament
 from tournaments.course.backup.database_migration import copy_tables
 from tournaments.database.sqlite import SQLiteFile
+from tournaments.reporting.file_differences import json_differences
 from tournaments.reporting.game_verification import verify_game
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
@@ -437,6 +438,18 @@ def test_altered_fields_of_a_game_are_found(copy: Path) -> None:
     assert "game.json: recorded as JSON, but" in line
 
 
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("[]", "game.json: recorded as JSON, but it is no object"),
+        ('{"versions": {}, "new": 1}', "game.json: new: recorded there, but no such field follows"),
+    ],
+)
+def test_other_json_than_that_of_the_game_is_found(written: str, words: str) -> None:
+    (complaint,) = json_differences(written, '{"versions": {}}')
+    assert words in str(complaint)
+
+
 def test_a_file_of_an_older_version_lacks_new_fields(copy: Path) -> None:
     path = copy / "games" / KEY / "game.json"
     view = json.loads(path.read_text())
@@ -501,6 +514,26 @@ def test_records(tmp_path: Path, name: str) -> None:
     assert (value["games"], value["wrong"]) == (1, 1)
     (complaint,) = value["complaints"]
     assert (complaint["key"], complaint["what"], complaint["recorded"]) == ("r001-1v2", "final_state", "0")
+
+
+def test_a_record_of_a_game_that_no_rules_can_have_is_wrong(tmp_path: Path) -> None:
+    result = invoke("verify", written(tmp_path, replace(RECORD, game="("), "game"))
+    assert result.exit_code == 1
+    assert "r001-1v2: game: recorded as one that was judged, but the judge's SpecError ('(' is no game" in (
+        result.output
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [(".lock", "cannot be written to: Is a directory"), ("games.csv", "the results are safe in")],
+)
+def test_a_tournament_whose_files_cannot_be_written_is_named(copy: Path, name: str, words: str) -> None:
+    (copy / name).unlink(missing_ok=True)
+    (copy / name).mkdir()
+    result = invoke("tournament", "void", copy, KEY, "--why", "x")
+    assert result.exit_code != 0
+    assert words in result.output
 
 
 def test_other_words_of_another_version_are_no_fault(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,17 @@ from referee.judge.record_rows import WireLine
 from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.playing import Job, play_game
 from tests.support.builders import CONTROL, make_player, make_record
-from tournaments.results.game_files import GAMES, GameFilesError, public_view, wire_text, write_game_files
+from tournaments.results.game_archives import MOST_HELD, GameFilesReader
+from tournaments.results.game_files import (
+    GAMES,
+    LOCK_FILE,
+    GameFilesError,
+    are_files_trusted,
+    public_view,
+    set_files_trusted,
+    wire_text,
+    write_game_files,
+)
 from tournaments.results.game_summary import GameSummary, PackedGame
 
 
@@ -141,3 +152,37 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
     assert in_another_process.__cause__.errno == 28  # which tells whether the failure passes
     folder = tmp_path / GAMES / "r001-1v2"
     assert {name: (folder / name).read_text(encoding="utf-8") for name in before} == before
+
+
+def test_files_are_trusted_only_if_they_are_marked_since_the_machine_was_started(tmp_path: Path) -> None:
+    directory = tmp_path / "new"
+    assert not are_files_trusted(directory)
+    for trusted in (True, False):
+        set_files_trusted(directory, trusted=trusted)
+        assert are_files_trusted(directory) == trusted
+    (directory / LOCK_FILE).write_text("another start of the machine")
+    assert not are_files_trusted(directory)
+
+
+def test_files_of_more_archives_than_are_held_in_memory_are_read(tmp_path: Path) -> None:
+    (tmp_path / GAMES).mkdir()
+    numbers = range(1, MOST_HELD + 2)
+    for number in numbers:
+        with zipfile.ZipFile(tmp_path / GAMES / f"games-{number:04}.zip", "w") as archive:
+            archive.writestr(f"k{number}/wire.txt", f"lines of {number}")
+    reader = GameFilesReader(tmp_path)
+    for _ in range(2):
+        assert [reader.text(f"k{number}", "wire.txt") for number in numbers] == [
+            f"lines of {number}" for number in numbers
+        ]
+    assert reader.text("k1", "other.txt") is reader.text("other", "wire.txt") is None
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
+    (tmp_path / GAMES).mkdir()
+    path = tmp_path / GAMES / "games-0001.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("k/wire.txt", "some lines")
+    path.write_bytes(path.read_bytes().replace(b"some lines", b"other text"))
+    with pytest.raises(ValueError, match=r"games-0001.zip is damaged: Bad CRC-32"):
+        GameFilesReader(tmp_path).text("k", "wire.txt")

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,14 +23,22 @@ from tests.support.paths import REPOSITORY_ROOT
 from tests.support.tampering import rechain, tampering
 from tournaments.database.base import Connections, Location
 from tournaments.reporting.verification import Verification
-from tournaments.results.chain import Head, digest_of
-from tournaments.results.chain_check import ChainCheck
+from tournaments.results.chain import (
+    Head,
+    Item,
+    adopted_item,
+    digest_of,
+    extend,
+    ruling_item,
+    tournament_item,
+)
+from tournaments.results.chain_check import ChainCheck, ExpectedHead, HeadError
 from tournaments.results.game_summary import PackedGame
 from tournaments.results.journal import Action, Entry
 from tournaments.results.packing import unpacked
 from tournaments.results.schema import chain, game
 from tournaments.results.shared_parts import SharedParts
-from tournaments.results.store import Store, StoreError, _row
+from tournaments.results.store import ChainedStore, Store, StoreError, _row
 
 CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nbots = ["first_legal", "greedy", "random:1"]\n'
 GAMES = 6
@@ -281,6 +289,68 @@ def test_a_game_with_the_opening_of_another_round_is_detected(tmp_path: Path) ->
     _, lines = verified(out)
     expected = f"r001-1v2: schedule: opening: recorded {other.opening!r}, but {one.opening!r} follows"
     assert expected in lines
+
+
+# Chains by hand
+
+
+def check_of(*items: Item, rulings: Sequence[Item] = (), tournament: Item | None = None) -> ChainCheck:
+    """Return the check of a store without games, whose chain has the items."""
+    subjects = {item.subject: item for item in rulings}
+    return ChainCheck(ChainedStore(list(extend(None, items)), tournament, frozenset(), subjects))
+
+
+CUP_ITEM = tournament_item("cup", "{}", "{}")
+RULING_ITEM = ruling_item(1, "2026-01-02T03:04:05+00:00", "void", KEY, "why", 1, "{}")
+
+
+@pytest.mark.parametrize(
+    ("check", "subject", "words"),
+    [
+        (
+            check_of(Item("word", "x", "0" * 64)),
+            "chain",
+            "entry 1 is of no kind that there is: 'word'",
+        ),
+        (
+            check_of(adopted_item("then"), adopted_item("later")),
+            "chain",
+            "entry 2 adopts the store again: its chain was removed once",
+        ),
+        (
+            check_of(adopted_item("then"), rulings=[RULING_ITEM]),
+            f"ruling 1 (void {KEY})",
+            "this ruling is in the journal, but not in the chain",
+        ),
+        (
+            check_of(adopted_item("then"), tournament=CUP_ITEM),
+            "tournament",
+            "it is in the store, but not in the chain",
+        ),
+        (
+            check_of(CUP_ITEM),
+            "tournament",
+            "it was stored as entry 1 of the chain and is not there any more",
+        ),
+    ],
+)
+def test_a_chain_that_no_store_writes_is_detected(check: ChainCheck, subject: str, words: str) -> None:
+    assert [finding[:2] for finding in check.findings() if not finding.remark] == [(subject, words)]
+
+
+def test_a_head_of_another_chain_is_named() -> None:
+    check = check_of(CUP_ITEM, RULING_ITEM)
+    first, second = check.store.links
+    moved = check.against(ExpectedHead(second.digest, 1))
+    assert moved.text == (
+        f"{second.digest} is the digest of entry 2, not 1: entries before it were removed or added"
+    )
+    assert not check.against(ExpectedHead(second.digest, 2)).text.endswith("removed or added")
+    assert check.against(ExpectedHead("0" * 64)).text.endswith("or another tournament")
+    alike = [first._replace(digest="0" * 64), second._replace(digest="0" * 63 + "1")]
+    ambiguous = ChainCheck(replace(check.store, links=alike))
+    with pytest.raises(HeadError, match=f"2 entries begin with {'0' * 16}: give more digits"):
+        ambiguous.against(ExpectedHead("0" * 16))
 
 
 # In each database

@@ -3,6 +3,7 @@
 import errno
 import os
 import select
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -212,6 +213,26 @@ def test_a_removed_group_can_be_killed_and_removed_again(tmp_path: Path) -> None
     assert group.memory_kills() == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (None, "this system has no control groups of version 2"),
+        (FileNotFoundError(2, "No such file"), "control groups cannot be read"),
+    ],
+)
+def test_a_system_without_control_groups_is_named(
+    error: OSError | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_path: Path, **_: str) -> str:
+        if error is not None:
+            raise error
+        return ""
+
+    monkeypatch.setattr(Path, "read_text", read)
+    with pytest.raises(CgroupError, match=words):
+        delegated_group()
+
+
 def test_our_own_group_is_found_or_there_is_a_reason() -> None:
     try:
         found = cgroup._own_group()
@@ -365,6 +386,8 @@ def test_a_group_is_frozen_and_continued(group_with: Callable[..., BotGroup]) ->
     assert (group.path / "cgroup.freeze").read_text() == "0"
     (group.path / "cgroup.events").write_text("populated 1\nfrozen 0\n")
     assert not group.freeze(0.0)
+    shutil.rmtree(group.path)  # the group was removed meanwhile
+    assert not group.freeze(1.0)
 
 
 def test_a_real_group_is_frozen_and_continued(real_parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,6 +196,25 @@ def test_a_host_without_containers(host: Host) -> None:
     assert (host_resources.host_memory_bytes(), host_resources.core_count()) == (64 * GIB, 8)
 
 
+@pytest.mark.parametrize("error", [None, ValueError("unrecognized configuration name")])
+def test_a_host_whose_kernel_has_no_file_about_its_memory(
+    host: Host, error: ValueError | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as macOS; 0 stands for an unknown size."""
+
+    def sysconf(name: str) -> int:
+        if error is not None:
+            raise error
+        return {"SC_PHYS_PAGES": 1 << 20, "SC_PAGE_SIZE": 4096}[name]
+
+    monkeypatch.setattr(os, "sysconf", sysconf)
+    host.write("memory_info", "")
+    assert host_resources.host_memory_bytes() == (4 * GIB if error is None else 0)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert host_resources.usable_cores() == [0, 1, 2]
+
+
 def test_a_container_of_version_2(host: Host) -> None:
     host.write("groups", "0::/job/step\n")
     host.write("mount/job/memory.max", str(6 * GIB))

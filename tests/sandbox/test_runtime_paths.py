@@ -139,6 +139,16 @@ def test_the_version_that_a_manager_names_is_shown(tmp_path: Path, monkeypatch: 
     assert is_installed(python, tmp_path)
 
 
+def test_a_version_manager_that_cannot_be_run_shows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = tmp_path / ".pyenv"
+    python = make_installation(manager / "versions" / "3.11")
+    monkeypatch.setenv("PATH", str(make_manager(manager, python)))
+    (manager / "libexec" / "pyenv").write_bytes(b"\x7fELF")
+    assert needed_paths(python) == []
+
+
 def test_no_other_version_of_a_manager_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bot's author can name each of them, and with it the packages and settings of that environment."""
     manager = tmp_path / ".pyenv"

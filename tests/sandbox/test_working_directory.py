@@ -1,24 +1,33 @@
 """The writable working directory of a confined bot, with real bots in a real sandbox."""
 
 import contextlib
+import errno
 import os
 import socket
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from referee.errors import GameStoppedError
+from referee.errors import GameStoppedError, RefereeError
 from referee.judge.limits import Limits
 from referee.judge.record_rows import WireLine
 from referee.judge.results import GameRecord, Player
 from referee.playing import Job, play_game
 from referee.process.bot import Bot
-from referee.sandbox.working_directory import COPIED_FILE_BYTES, MAX_COPIED_FILES, MAX_FOLDER_FILES
+from referee.sandbox.held_directories import HeldDirectories, written_files
+from referee.sandbox.working_directory import (
+    COPIED_FILE_BYTES,
+    MAX_COPIED_FILES,
+    MAX_DEPTH,
+    MAX_FOLDER_FILES,
+    Placement,
+    is_readable_for_all,
+)
 from tests.sandbox.test_confined_bots import LIMITS, PATIENT, PYTHON_BOT, SMALL, make_environment
 from tests.support.confinement import needs_sandbox
 from tournaments.bots.resolve import resolve_bot
@@ -322,3 +331,111 @@ async def test_files_of_a_stopped_game_are_not_read(tmp_path: Path, monkeypatch:
         os.close(writer)
     assert isinstance(caught.value.unfinished, GameRecord)
     assert caught.value.unfinished.kept_files == ((), ())
+
+
+# Plans without a sandbox
+
+
+@contextlib.contextmanager
+def finished(plan: Placement, path: Path, target: Path) -> Iterator[HeldDirectories]:
+    """Write the copies of a plan into a folder that stands for the sandbox's working directory."""
+    target.mkdir()
+    held = HeldDirectories(plan.make_writable(path, None), os.open(target, os.O_RDONLY | os.O_DIRECTORY))
+    assert held.plan is not None
+    assert held.working is not None
+    with contextlib.closing(held):
+        held.plan.finish(held.working)
+        yield held
+
+
+def test_a_single_file_is_copied_if_it_is_small_and_else_bound(tmp_path: Path) -> None:
+    small, large = tmp_path / "bot.py", tmp_path / "weights.bin"
+    small.write_text("pass")
+    large.write_bytes(bytes(COPIED_FILE_BYTES + 1))
+    plan, descriptors = Placement(as_root=False), []  # type: tuple[Placement, list[int]]
+    plan.add(small)
+    plan.add(large)
+    plan.add(tmp_path / "missing")
+    words = plan.read_only_words(descriptors)
+    (copy,) = descriptors
+    assert os.read(copy, 10) == b"pass"
+    os.close(copy)
+    missing = str(tmp_path / "missing")
+    assert words == [
+        *("--perms", "0666", "--file", str(copy), str(small)),
+        *("--ro-bind", missing, missing, "--ro-bind-try", str(large), str(large)),
+    ]
+    with finished(plan, tmp_path, tmp_path / "target"):
+        assert (tmp_path / "target" / "bot.py").read_text() == "pass"
+        assert not (tmp_path / "target" / "weights.bin").exists()
+
+
+def test_a_folder_whose_files_lie_deeper_is_bound_as_a_whole(tmp_path: Path) -> None:
+    deep = tmp_path / "bot" / "data" / "deep"
+    deep.mkdir(parents=True)
+    for number in range(MAX_FOLDER_FILES):
+        (deep / str(number)).touch()
+    plan = Placement(as_root=False)
+    plan.add(tmp_path / "bot")
+    assert set(plan.bound) == {str(tmp_path / "bot" / "data")}
+
+
+def test_too_many_folders_in_one_another_are_refused(tmp_path: Path) -> None:
+    """A folder that the bot's user cannot read has to be copied, however deep it lies."""
+    deep = tmp_path / "/".join("d" * (MAX_DEPTH + 2))
+    deep.mkdir(parents=True)
+    deep.chmod(0o700)
+    with pytest.raises(RefereeError, match=f"more than {MAX_DEPTH} folders are in one another"):
+        Placement(as_root=True).add(tmp_path)
+    deep.chmod(0o755)
+    Placement(as_root=True).add(tmp_path)
+
+
+def test_a_bot_that_vanished_before_its_sandbox_was_made_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "bot"
+    folder.mkdir()
+    plan = Placement(as_root=False)
+    plan.add(folder)
+    folder.rmdir()
+    with pytest.raises(RefereeError, match=r"bot: could not be opened for the sandbox: .*No such file"):
+        plan.read_only_words([])
+    assert not is_readable_for_all(folder)
+
+
+@pytest.mark.parametrize(
+    ("number", "is_copied"), [(errno.EINVAL, True), (errno.ENOSYS, True), (errno.ENOSPC, False)]
+)
+def test_files_are_copied_also_where_sendfile_does_not_work(
+    number: int, is_copied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some file systems have no sendfile; other errors are not hidden."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "sendfile", refuse)
+    (tmp_path / "bot").mkdir()
+    (tmp_path / "bot" / "bot.py").write_text("pass")
+    plan = Placement(as_root=False)
+    plan.add(tmp_path / "bot")
+    expected = contextlib.nullcontext() if is_copied else pytest.raises(OSError, match=os.strerror(number))
+    with expected, finished(plan, tmp_path / "bot", tmp_path / "target"):
+        assert (tmp_path / "target" / "bot.py").read_text() == "pass"
+
+
+def test_the_empty_name_of_a_bound_file_is_not_kept(tmp_path: Path) -> None:
+    folder, target = tmp_path / "bot", tmp_path / "target"
+    folder.mkdir()
+    (folder / "weights.bin").write_bytes(bytes(COPIED_FILE_BYTES + 1))
+    (folder / "bot.py").write_text("pass")
+    plan = Placement(as_root=False)
+    plan.add(folder)
+    with finished(plan, folder, target) as held:
+        (target / "weights.bin").touch()
+        (target / "made.txt").touch()
+        assert [file.path for file in written_files(held)] == [b"made.txt"]
+
+
+def test_directories_of_a_process_that_is_no_more_are_our_failure() -> None:
+    with pytest.raises(RefereeError, match="a bot's directory could not be opened"):
+        HeldDirectories.open(2**22 + 1, None)
