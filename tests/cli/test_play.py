@@ -13,6 +13,7 @@ from referee.judge.results import GameRecord, Reason
 from referee.sandbox.bubblewrap import Tier
 from referee.sandbox.host_resources import default_memory_here
 from sample_bots.catalog import SAMPLE_BOTS
+from tests.games.test_game_modules import RULES
 from tests.support.builders import invoke, kalarena, lost_by, make_record, one_object, quick_sample_bot
 from tests.support.paths import REPOSITORY_ROOT, SUPPORT
 from tournaments.reporting.board import board_renderer
@@ -269,38 +270,9 @@ def test_a_verdict_cannot_write_to_the_terminal(monkeypatch: pytest.MonkeyPatch)
     assert "one (South) lost: \\x1b[2J\\x00 it won   [exit]" in result.stdout
 
 
-COUNT = """
-from referee.games.base import *
+COUNT = f"""
 from referee.games.catalog import register_game
-from referee.games.layout import GridBoard
-
-class Count:
-    name = "count"
-    swap = None
-
-    def initial_state(self): return 0
-    def to_move(self, state): return Side(state % 2)
-    def seats(self, state): return ("Ada", "Bob")
-    def legal_moves(self, state): return [1] if state < 3 else []
-    def apply(self, state, move):
-        if move not in self.legal_moves(state):
-            raise IllegalMoveError("not-legal", f"{move} is not legal")
-        return state + move
-    def outcome(self, state): return Outcome(Side.FIRST, (1, 0)) if state >= 3 else None
-    def is_half_over(self, state): return state >= 2
-    def parse_move(self, state, text):
-        if text != "1":
-            raise InvalidMoveError("bad-number", "not a number")
-        return 1
-    def format_move(self, state, move): return str(move)
-    def board_text(self, state): return str(state)
-    def format_state(self, state): return str(state)
-    def parse_state(self, text):
-        if text not in ("0", "1", "2", "3"):
-            raise PositionError("no state")
-        return int(text)
-    def layout(self, state): return GridBoard((("X",) * state + ("",) * (3 - state),), ("X", "O"))
-
+{RULES}
 register_game("count", lambda spec: Count(), about="counts to three")
 """
 
