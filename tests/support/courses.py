@@ -35,8 +35,8 @@ def note(
 
 
 def add_student(course: Course, team: Team | None = None, login: str | None = None) -> Account:
-    """Add a student with a password."""
-    return add_account(course, Role.STUDENT, login or f"student-{next(_numbers)}", team)
+    """Add a student with a password; without a login, with one that no course has yet."""
+    return add_account(course, Role.STUDENT, login or f"added-{next(_numbers)}", team)
 
 
 def add_account(course: Course, role: Role, login: str, team: Team | None = None) -> Account:
