@@ -1,5 +1,6 @@
 """Games on the workers of Dask: the contract, lost processes, pairs, bots that are sent.  Real processes."""
 
+import contextlib
 import gc
 import os
 import re
@@ -132,7 +133,8 @@ async def test_a_bot_that_was_ended_with_its_worker_does_not_lose(cluster: Clust
             await becomes(lambda: sleeper.count() == 1, LIMIT_S)
             referee = cluster.process_that_plays(sleeper.seconds, "game")
             for pid in living_with(sleeper.seconds):
-                os.kill(pid, signal.SIGTERM)
+                with contextlib.suppress(ProcessLookupError):  # it has ended with another one
+                    os.kill(pid, signal.SIGTERM)
             await becomes(lambda: not descendants(referee), LIMIT_S)
             os.kill(referee, signal.SIGTERM)
 

@@ -7,6 +7,7 @@ moment, also while it starts, the others while games are played.
 import os
 import random
 import select
+import signal
 import subprocess
 from pathlib import Path
 
@@ -60,6 +61,15 @@ def workers(runner: int) -> list[int]:
     return found
 
 
+def killed(worker: int) -> bool:
+    """Kill a worker; return False if it has ended since it was found."""
+    try:
+        os.kill(worker, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def results_of(games: list[GameSummary]) -> dict[str, str]:
     """Return the sentence on the end of each game, by its key.  No bot may have lost by a fault."""
     assert not [game for game in games if game.fault is not None]
@@ -87,8 +97,7 @@ class Disturbed:
                 if ends_within(pidfd, self.chance.uniform(0.0, LONGEST_S)):
                     break
                 if self.targets[-1] == "worker":
-                    if victims := workers(runner.pid):
-                        os.kill(self.chance.choice(victims), 9)
+                    if (victims := workers(runner.pid)) and killed(self.chance.choice(victims)):
                         self.targets.pop()
                     continue
                 before = slowness()
