@@ -30,12 +30,16 @@ def test_no_secret_is_in_the_database(place: Location, course: Course) -> None:
 
 
 def test_a_disabled_account_has_no_access(course: Course) -> None:
+    others = [add_student(course)]
     student = add_student(course)
+    others.append(add_student(course))
     link = course.links.make(student.id, LinkPurpose.RESET, NOW)
     token, _ = course.tokens.make(student.id, "laptop", NOW, None)
     course.accounts.set_disabled(student.id, True)
     with pytest.raises(CourseError, match="used already"):
         course.links.use(link, ANOTHER, NOW)
+    for other in others:
+        course.sessions.start(other.id, NOW)
     for account_id in (student.id, 99):
         with pytest.raises(CourseError, match="cannot sign in"):
             course.sessions.start(account_id, NOW)

@@ -158,6 +158,23 @@ def test_points_then_margins_then_seeds_decide(
     assert outcome(the_match(extra_pairs), results) == expected
 
 
+@pytest.mark.parametrize(
+    ("results", "points"),
+    [
+        ({}, {}),
+        ({ONE: FIRST}, {1: 1.0, 0: 0.0}),
+        ({ONE: SECOND}, {1: 0.0, 0: 1.0}),
+        ({ONE: FIRST, BACK: DRAW}, {1: 1.5, 0: 0.5}),
+        ({ONE: FIRST, BACK: FIRST}, {1: 1.0, 0: 1.0}),
+        ({ONE: VOID, BACK: FIRST}, {1: 0.0, 0: 1.0}),
+    ],
+)
+def test_points_of_a_match_are_those_of_its_games_so_far(
+    results: dict[str, Result], points: dict[int, float]
+) -> None:
+    assert the_match().points(MatchView(results, results)) == points
+
+
 def test_extra_pairs_follow_one_after_another_until_one_bot_leads() -> None:
     match = the_match()
     results: dict[str, Result] = {}
