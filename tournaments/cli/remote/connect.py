@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -251,8 +252,9 @@ class _Home:
     async def _forward(self, socket: WebSocketClient, key: str, bot: HomeBot) -> None:
         """Send the bot's lines to the server, and a forfeit at their end."""
         try:
-            async for line in bot.lines():
-                await socket.send(json.dumps({"type": "line", "key": key, "line": line[:LONGEST_LINE]}))
+            async with aclosing(bot.lines()) as lines:
+                async for line in lines:
+                    await socket.send(json.dumps({"type": "line", "key": key, "line": line[:LONGEST_LINE]}))
             why = await bot.reason_of_end()
             if words := bot.last_words:
                 meaning = explain(words)
