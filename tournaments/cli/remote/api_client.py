@@ -322,9 +322,16 @@ def _json(text: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def tls_failure(error: ssl.SSLError) -> str:
+    """Return the reason for which no TLS connection was made, without the host."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its TLS certificate was not accepted ({error.verify_message})"
+    return f"no TLS connection could be made ({error.reason or error})"
+
+
 def _reason(error: object) -> str:
     if isinstance(error, ssl.SSLError):
-        return f"its TLS certificate was not accepted ({error.reason or error})"
+        return tls_failure(error)
     if isinstance(error, TimeoutError):
         return f"no answer within {ANSWER_LIMIT_S:g} s"
     if isinstance(error, OSError) and error.strerror:

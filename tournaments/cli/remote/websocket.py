@@ -22,6 +22,8 @@ from wsproto.events import (
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import ProtocolError
 
+from tournaments.cli.remote.api_client import tls_failure
+
 CONNECT_S = 20.0
 """Seconds for a connection to be made and accepted."""
 READ_BYTES = 65_536
@@ -169,8 +171,7 @@ async def open_websocket(base: str, target: str, token: str) -> AsyncIterator[We
             raise ConnectionLostError(f"no answer within {CONNECT_S:g} s") from error
         except trio.BrokenResourceError as error:
             reason = error.__cause__
-            is_tls = isinstance(reason, ssl.SSLError)
-            why = f"its TLS certificate was not accepted ({reason})" if is_tls else "it broke off"
+            why = tls_failure(reason) if isinstance(reason, ssl.SSLError) else "it broke off"
             raise ConnectionLostError(why) from error
         except OSError as error:
             raise ConnectionLostError(error.strerror or str(error)) from error
