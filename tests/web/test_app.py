@@ -244,24 +244,27 @@ async def test_a_connection_of_another_host_or_site_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("error", "is_fault"),
-    [(StoreError("a newer version wrote it"), True), (StoreError("it is away", is_ours=True), False)],
+    ("error", "status"),
+    [(StoreError("a newer version wrote it"), 500), (StoreError("it is away", is_ours=True), 503)],
 )
 async def test_a_connection_without_a_database_is_refused(
     world: World,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     error: Exception,
-    is_fault: bool,
+    status: int,
 ) -> None:
     def fail() -> None:
         raise error
 
     monkeypatch.setattr(world.course.settings, "load", fail)
     start, body = await connect(world, remote.PATH, [(b"host", b"testserver")])
-    assert start["status"] == 503
-    assert str(error) not in body["body"].decode()
-    assert ("fault " in caplog.text) is is_fault
+    assert start["status"] == status
+    sentence = json.loads(body["body"])["error"]
+    assert str(error) not in sentence
+    faults = re.findall(r"noted as (fault [0-9a-f]{8})", sentence)
+    assert re.findall(r"(fault [0-9a-f]{8}): WebSocket /api", caplog.text) == faults
+    assert len(faults) == (status == 500)
 
 
 async def test_a_mistake_ends_one_connection_alone(

@@ -127,13 +127,11 @@ class Application:
         except WebError as error:
             await remote.refuse(socket, error)
         except StoreError as error:
-            if not error.is_ours:
-                self._log_fault({**scope, "method": "WebSocket"}, error)
-            await remote.refuse(socket, database_failure(error))
+            await remote.refuse(socket, self._store_failure(scope, error))
         except BaseException as fault:
             if not _ends_one_request(fault):
                 raise
-            self._log_fault({**scope, "method": "WebSocket"}, fault)
+            self._log_fault(scope, fault)
 
     async def _handle(self, scope: Scope, receive: Receive, sender: "_ResponseSender") -> None:
         body = Body(receive, 0, _declared(scope))
@@ -144,11 +142,7 @@ class Application:
         except WebError as error:
             wrong = error
         except StoreError as error:
-            wrong = (
-                database_failure(error)
-                if error.is_ours
-                else ServerFault(self._log_fault(scope, error), str(error))
-            )
+            wrong = self._store_failure(scope, error)
         except (trio.Cancelled, ClientDisconnect):
             raise
         except BaseException as fault:  # SystemExit, too
@@ -256,9 +250,16 @@ class Application:
             request.state.context = context
         return context
 
+    def _store_failure(self, scope: Scope, error: StoreError) -> WebError:
+        """Log the error, and return the response: the database is away, or something in it is wrong."""
+        if error.is_ours:
+            return database_failure(error)
+        return ServerFault(self._log_fault(scope, error), str(error))
+
     def _log_fault(self, scope: Scope, fault: BaseException) -> str:
         number = f"fault {token_hex(4)}"
-        LOG.error("%s: %s %s", number, scope["method"], masked(scope["path"]), exc_info=fault)
+        method = scope.get("method", "WebSocket")  # the scope of a WebSocket has none
+        LOG.error("%s: %s %s", number, method, masked(scope["path"]), exc_info=fault)
         return number
 
 
