@@ -426,6 +426,13 @@ def test_rows(options: dict[str, bool], columns: list[str], expected: list[tuple
     assert [tuple(row[name] for name in columns) for row in rows] == expected
 
 
+def test_a_rating_just_below_zero_is_zero_as_in_the_table() -> None:
+    scheme = Scheme([rule("points", marks=10)])
+    lines = table(ratings={"ann": Estimate(-0.3, -40.2, 0.4)})
+    row, *_ = rows_of(sheet_of("Cup", marks_of(lines, ["ann"], scheme), None, scheme).to_csv())
+    assert [row[name] for name in ("rating", "rating_low", "rating_high")] == ["0", "-40", "0"]
+
+
 def test_columns() -> None:
     row, *_ = rows_of(sheet(PEOPLE).to_csv())
     assert list(row)[:5] == ["student", "id", "class", "bot", "points"]

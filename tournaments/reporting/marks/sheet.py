@@ -11,7 +11,7 @@ from tournaments.reporting.marks.earlier_sheet import SINCE, EarlierRow, Earlier
 from tournaments.reporting.marks.marking import BotMark, Scheme
 from tournaments.reporting.marks.numbers import decimal, exact
 from tournaments.reporting.marks.people import BETWEEN_MEMBERS, People, Student
-from tournaments.reporting.tables import Figure, Grid, number
+from tournaments.reporting.tables import Figure, Grid, number, whole
 
 NUMBERS = (
     *("points", "played", "unique", "rank", "marked_rank", "rating", "rating_low", "rating_high"),
@@ -191,7 +191,7 @@ def _numbers(mark: BotMark) -> list[Figure]:
     line = mark.line
     if line is None:
         return [Figure()] * len(NUMBERS)
-    ratings = [f"{elo:.0f}" if isfinite(elo) else "" for elo in line.rating or (inf, inf, inf)]
+    ratings = [whole(elo) if isfinite(elo) else "" for elo in line.rating or (inf, inf, inf)]
     mean = "" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}"
     ranks = [str(line.rank), "" if mark.rank is None else str(mark.rank)]
     played = [number(line.points), str(line.games), str(line.unique)]
