@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 
 from referee.judge.record_rows import WireLine
 from referee.judge.results import GameRecord
-from tests.reporting.reports import broken_links, files_of, made, page_at, pages_in, report, some, write_store
+from tests.reporting.reports import (
+    broken_links,
+    files_of,
+    made,
+    page_at,
+    pages_in,
+    records_of,
+    report,
+    some,
+    summary_of,
+    write_store,
+)
 from tournaments.reporting.pseudonyms import (
     BIRDS,
     COLOURS,
@@ -24,7 +35,8 @@ from tournaments.reporting.pseudonyms import (
     pseudonyms_for,
 )
 from tournaments.reporting.site.anonymizer import Anonymizer
-from tournaments.results.journal import Action, Entry
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.journal import BOT, Action, Entry
 from tournaments.results.store import Store
 
 NAMES = ("Quixotic-7", "zyzzyva bot", "Ümläut<&>", 'it\'s "me"')
@@ -118,6 +130,31 @@ def test_the_head_digest_is_in_the_report_with_names_alone(directory: Path) -> N
 def test_nothing_shows_any_names(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert_anonymous(telling_store(Path(folder) / "cup", tuple(names)), tuple(names))
+
+
+@pytest.mark.parametrize("keeps", [{}, {"keeps_annulled": True}], ids=["of an earlier version", "today"])
+@pytest.mark.parametrize("games", [{}, {"games": ["r001-1v2", "r001-4v1"]}], ids=["all games", "some games"])
+def test_the_table_is_the_same_under_other_names(keeps: dict[str, object], games: dict[str, object]) -> None:
+    """Whatever was annulled and restored."""
+    at = "2026-02-03T04:05:06+00:00"
+    journal = [
+        Entry(Action.WITHDRAW, NAMES[0], "copied", 1, at, {"annul": True} | games),
+        Entry(Action.WITHDRAW, NAMES[1], "copied", 1, at, {"annul": True}),
+        Entry(Action.RESTORE, NAMES[0], "did not copy", 1, at, {"what": BOT} | keeps),
+    ]
+    before = summary_of(NAMES)
+    kept = [GameSummary.of(record, number) for number, record in records_of(before, some)]
+    results = replace(before, kept=kept, journal=journal)
+    names = dict(zip(NAMES, BIRDS, strict=False))
+    table = Anonymizer(names, NAMES).summary(results).table
+    assert table == [
+        replace(
+            line,
+            name=names[line.name],
+            versus={names[opponent]: versus for opponent, versus in line.versus.items()},
+        )
+        for line in results.table
+    ]
 
 
 def test_pseudonyms_stay(directory: Path) -> None:
