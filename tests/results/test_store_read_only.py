@@ -123,6 +123,25 @@ def test_after_a_run_that_ended(folder: Path) -> None:
     assert (found["keys"], found["copied"]) == (["one"], 0)
 
 
+@pytest.mark.parametrize("is_at_work", [False, True])
+def test_a_reader_leaves_nothing_in_a_folder_of_several_users(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_at_work: bool
+) -> None:
+    """Files of a reader who may write to the folder, but not to the database, would lock out its owner."""
+    process = at_work(folder)
+    if not is_at_work:
+        end(process)
+        with Store(folder / "results.db") as store:
+            store.add(make_record("one"), 1)
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) == folder)
+    with Store(folder / "results.db", read_only=True) as store:
+        assert sorted(store.played()) == (KEYS if is_at_work else [*KEYS, "one"])
+    assert sorted(path.name for path in folder.iterdir()) == (
+        ["results.db", "results.db-shm", "results.db-wal"] if is_at_work else ["results.db"]
+    )
+    end(process)
+
+
 def require_a_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let nothing be readable in the folder without a copy."""
     (folder / "results.db-shm").unlink()

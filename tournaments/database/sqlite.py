@@ -49,16 +49,21 @@ class ReadOnlyFile:
     def connect(self) -> sqlite3.Connection:
         """Return a connection that sees all committed data.  Raises sqlite3.Error, OSError.
 
-        A folder that cannot be written has no ``-wal`` if no process is writing and none was killed; then the
-        file does not change.  Otherwise the ``-shm`` of that ``-wal`` is used, or without it a copy.
+        If the folder or the file cannot be written, there is no ``-wal`` if no process is writing and none was
+        killed; then the file does not change.  Otherwise the ``-shm`` of that ``-wal`` is used, or without it
+        a copy.  Where the folder alone can be written it is always a copy: SQLite would leave a ``-wal`` and
+        ``-shm`` of this user there, and the owner of the file could not write to it any more.
         """
         if self._copies is not None:
             return self._open(Path(self._copies.name, self._path.name), "mode=ro")
-        if os.access(self._path.parent, os.W_OK):
+        is_folder_writable = os.access(self._path.parent, os.W_OK)
+        if is_folder_writable and os.access(self._path, os.W_OK):
             return self._open(self._path, "mode=ro")
         wal = _state(self._wal)
         if wal is None or not wal[1]:
             return self._open(self._path, "mode=ro&immutable=1")
+        if is_folder_writable:
+            return self._open(self._copied(), "mode=ro")
         connection = self._open(self._path, "mode=ro")
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
