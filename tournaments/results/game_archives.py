@@ -132,7 +132,8 @@ class GameFilesReader:
             try:
                 with zipfile.ZipFile(path) as archive:
                     names = archive.namelist()
-            except (OSError, zipfile.BadZipFile) as error:
+            # For damaged names and version numbers, zipfile raises the last two.
+            except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
                 self.damaged[path.name] = str(error)
                 names = []
             found[path] = list(dict.fromkeys(name.partition("/")[0] for name in names))
