@@ -10,7 +10,7 @@ import trio
 
 from referee.errors import RefereeError
 from referee.judge import verdict_text
-from referee.judge.record_rows import WireLine
+from referee.judge.record_rows import KeptFile, WireLine
 from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.playing import Job, play_game
 from tests.support.builders import CONTROL, make_player, make_record
@@ -20,6 +20,7 @@ from tournaments.results.game_files import (
     LOCK_FILE,
     GameFilesError,
     are_files_trusted,
+    has_game_files,
     public_view,
     set_files_trusted,
     wire_text,
@@ -124,6 +125,45 @@ def test_names_become_file_names(tmp_path: Path) -> None:
     assert "\\udcff" in written(tmp_path, record)["wire.txt"]
 
 
+def test_the_end_of_a_kept_file_takes_no_other_files_name(tmp_path: Path) -> None:
+    """Not that of a file or folder of the bot, which may have `.end` in its own name."""
+    files = [
+        KeptFile(b"log", b"end", 9),
+        KeptFile(b"log.end", b"", 0),
+        KeptFile(b"in/out", b"end of out", 90),
+        KeptFile(b"in/out.end/file", b"content", 7),
+        KeptFile(b"alone", b"end alone", 90),
+    ]
+    record = make_record(kept_files=(tuple(files), ()))
+    write_game_files(tmp_path, record)
+    folder = tmp_path / GAMES / record.key / "files-1-one"
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert found == {
+        "log%.end": b"end",
+        "log.end": b"",
+        "in/out%.end": b"end of out",
+        "in/out.end/file": b"content",
+        "alone.end": b"end alone",
+    }
+    assert has_game_files(tmp_path, record)
+
+
+@pytest.mark.parametrize("name", [b"d" * 150, "ä".encode() * 60], ids=["long", "encoded"])
+def test_kept_files_in_many_folders(tmp_path: Path, name: bytes) -> None:
+    """A path that is too long for the system has other folders, the same for all files of a folder."""
+    deep = [b"/".join([name] * 28 + [last]) for last in (b"one", b"two", b"inner/one")]
+    record = make_record(kept_files=(tuple(KeptFile(path, path[-3:], 3) for path in deep), ()))
+    write_game_files(tmp_path, record)
+    assert has_game_files(tmp_path, record)
+    paths = [path for path in tmp_path.rglob("files-1-one/*/*") if path.is_file()]
+    assert sorted((path.name, path.read_bytes()) for path in paths) == [
+        ("one", b"one"),
+        ("one", b"one"),
+        ("two", b"two"),
+    ]
+    assert len({path.parent for path in paths}) == 2
+
+
 def test_files_are_made_again_and_no_partial_ones_remain(tmp_path: Path) -> None:
     folder = tmp_path / GAMES / "r001-1v2"
     folder.mkdir(parents=True)
@@ -186,3 +226,19 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"some lines", b"other text"))
     with pytest.raises(ValueError, match=r"games-0001.zip is damaged: Bad CRC-32"):
         GameFilesReader(tmp_path).text("k", "wire.txt")
+
+
+def test_an_archive_with_a_damaged_directory_is_named_or_read(tmp_path: Path) -> None:
+    """Whatever bit of its directory is damaged, in a name that is not ASCII, too."""
+    (tmp_path / GAMES).mkdir()
+    path = tmp_path / GAMES / "games-0001.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("k/stderr-1-Ümläut.txt", "some lines")
+    whole = path.read_bytes()
+    for at in range(whole.index(b"PK\x01\x02"), whole.index(b"PK\x05\x06")):
+        for bit in range(8):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << bit
+            path.write_bytes(damaged)
+            reader = GameFilesReader(tmp_path)
+            assert reader.keys() or reader.damaged

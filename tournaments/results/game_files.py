@@ -23,6 +23,8 @@ LONGEST_NAME = 60
 
 SAFE_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ")
 LONGEST_KEPT_NAME = 150
+LONGEST_KEPT_FOLDERS = 1000
+"""Characters of a path's folders: Linux opens no path of more than 4,096, with those of the tournament."""
 FOLDERS, ARCHIVES = "folders", "archives"
 FORMS = (FOLDERS, ARCHIVES)
 """Forms of the files of games, the default first; see ``game_archives``."""
@@ -124,11 +126,11 @@ def write_kept_files(folder: Path, files: Sequence[KeptFile]) -> None:
     """Write kept files into a new folder that only its owner can open.  Raises OSError.
 
     Names are made harmless: characters other than letters, digits and a few more are written as ``%`` and
-    their code.  The name of a file of which only the end was kept ends in ``.end``.
+    their code.  The name of a file of which only the end was kept ends in ``.end``.  The folders of a path
+    that is too long are written as one.
     """
     folder.mkdir(mode=0o700)
-    for file in files:
-        parts = _kept_path(file)
+    for file, parts in zip(files, _kept_paths(files), strict=True):
         inner = folder
         for part in parts[:-1]:
             inner /= part
@@ -138,18 +140,31 @@ def write_kept_files(folder: Path, files: Sequence[KeptFile]) -> None:
             target.write(file.content)
 
 
-def _kept_path(file: KeptFile) -> list[str]:
-    """Return the harmless names of a kept file and its folders."""
-    parts = [_safe_name(part) for part in file.path.split(b"/")]
-    if len(file.content) < file.size:
-        parts[-1] += ".end"
-    return parts
+def _kept_paths(files: Sequence[KeptFile]) -> list[list[str]]:
+    """Return for each of a bot's kept files the harmless names of its folders and of itself."""
+    paths = [_safe_path(file.path) for file in files]
+    taken = {tuple(path[:depth]) for path in paths for depth in range(1, len(path) + 1)}
+    for file, path in zip(files, paths, strict=True):
+        if len(file.content) < file.size:
+            name = f"{path[-1]}.end"
+            # A name with "%." is no other file's: see _safe_name.
+            path[-1] = f"{path[-1]}%.end" if (*path[:-1], name) in taken else name
+    return paths
+
+
+def _safe_path(path: bytes) -> list[str]:
+    """Return the harmless names of a file's folders and of the file; different for each path."""
+    folders, _, name = path.rpartition(b"/")
+    parts = [_safe_name(part) for part in folders.split(b"/")] if folders else []
+    if len("/".join(parts)) > LONGEST_KEPT_FOLDERS:
+        parts = [f"%.{hashlib.sha256(folders).hexdigest()}"]
+    return [*parts, _safe_name(name)]
 
 
 def _safe_name(name: bytes) -> str:
     """Return a name that no program takes for an option, a hidden file or several names.
 
-    The result is different for each name.
+    The result is different for each name, and has no ``%`` before a dot.
     """
     safe = "".join(
         chr(byte) if byte in SAFE_BYTES and not (at == 0 and byte in b"-. ") else f"%{byte:02X}"
@@ -189,9 +204,9 @@ def contents(record: GameRecord) -> dict[str, str]:
 def kept_contents(record: GameRecord) -> dict[str, bytes]:
     """Return the content of each kept file of the bots by its path in the game's folder."""
     return {
-        "/".join([kept_files_folder(number, player.name), *_kept_path(file)]): file.content
+        "/".join([kept_files_folder(number, player.name), *path]): file.content
         for number, (player, files) in enumerate(zip(record.players, record.kept_files, strict=True), 1)
-        for file in files
+        for file, path in zip(files, _kept_paths(files), strict=True)
     }
 
 
