@@ -41,13 +41,17 @@ class Outcome:
     """The cause of the end, for people, where the score does not say it all."""
 
 
+LONGEST_FAULT = 32
+"""Characters of a fault's word: tables and databases have this much room for it."""
+
+
 class MoveError(ValueError):
     """A move that cannot be played."""
 
     def __init__(self, fault: str, message: str) -> None:
         super().__init__(message)
         self.fault = fault
-        """A stable word for machines, for example ``empty-pit``."""
+        """A stable word for machines, for example ``empty-pit``; of LONGEST_FAULT characters at most."""
         self.message = message
         """A sentence for people: the move, and why it cannot be played."""
 

@@ -9,7 +9,16 @@ from typing import Any
 
 from protocol.codec import decode_referee_line, encode
 from protocol.messages import Change, Next
-from referee.games.base import Game, IllegalMoveError, InvalidMoveError, Outcome, PositionError, Side
+from referee.games.base import (
+    LONGEST_FAULT,
+    Game,
+    IllegalMoveError,
+    InvalidMoveError,
+    MoveError,
+    Outcome,
+    PositionError,
+    Side,
+)
 from referee.games.layout import GridBoard, Layout
 
 PLAYOUTS = 12
@@ -80,6 +89,12 @@ def _expect(condition: bool, game: AnyGame, state: Any, problem: str) -> None:
         raise ContractError(f"in the position {game.format_state(state)!r}: {problem}")
 
 
+def _expect_reason(error: MoveError, game: AnyGame, state: Any, refused: object) -> None:
+    _expect(bool(error.fault and error.message), game, state, f"{refused!r} is refused without a reason")
+    problem = f"the word {error.fault!r} for a refused move has more than {LONGEST_FAULT} characters"
+    _expect(len(error.fault) <= LONGEST_FAULT, game, state, problem)
+
+
 def _states(games: list[Playout]) -> Iterator[Any]:
     for steps in games:
         for state, _ in steps:
@@ -133,9 +148,7 @@ def check_illegal_moves(game: AnyGame, games: list[Playout]) -> None:
             try:
                 game.apply(state, move)
             except IllegalMoveError as error:
-                _expect(
-                    bool(error.fault and error.message), game, state, f"{move!r} is refused without a reason"
-                )
+                _expect_reason(error, game, state, move)
             else:
                 _expect(False, game, state, f"the illegal move {move!r} is applied")
 
@@ -153,9 +166,7 @@ def check_move_texts(game: AnyGame, games: list[Playout]) -> None:
             try:
                 game.parse_move(state, text)
             except InvalidMoveError as error:
-                _expect(
-                    bool(error.fault and error.message), game, state, f"{text!r} is refused without a reason"
-                )
+                _expect_reason(error, game, state, text)
             else:
                 _expect(False, game, state, f"{text!r} is read as a move")
 

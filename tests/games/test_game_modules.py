@@ -85,6 +85,12 @@ def test_a_wrong_module_is_explained(tmp_path: Path, text: str, message: str) ->
             "a draw has the score",
         ),
         ("def apply(self, state, move): return state + move", "illegal move 2 is applied"),
+        (
+            "def apply(self, state, move):\n"
+            "    if move in self.legal_moves(state): return state + move\n"
+            "    raise IllegalMoveError('x' * 33, 'not legal')",
+            "has more than 32 characters",
+        ),
         ("def parse_move(self, state, text): return 2 if text == '2' else 1", "is read as a move"),
         ("def parse_state(self, text): return 0", "is read back as another state"),
         ("def seats(self, state): return ('A', 'A')", "both seats are called A"),

@@ -74,6 +74,16 @@ def test_any_text_of_a_bot_can_be_stored_with_its_game(place: Location) -> None:
     assert list(ChainCheck(chained).findings()) == []
 
 
+def test_a_long_word_for_a_fault_is_cut_in_the_table(place: Location) -> None:
+    """A game of somebody else's may have one, and its results are no reason to lose a tournament."""
+    record = make_record(result=lost_by(Reason.ILLEGAL, 1, fault="a-capture-is-possible-in-another-corner"))
+    with Store(place) as store:
+        assert store.add(record, 1)
+        assert store.games() == [GameSummary.of(record, 1)]
+        assert store.games()[0].fault == "a-capture-is-possible-in-another"
+        assert store.record(record.key) == record
+
+
 def test_summaries_of_all_results(place: Location) -> None:
     results = [
         MatchResult(0, Reason.SCORE, "won", (50, 48)),

@@ -49,10 +49,10 @@ class ReadOnlyFile:
     def connect(self) -> sqlite3.Connection:
         """Return a connection that sees all committed data.  Raises sqlite3.Error, OSError.
 
-        If the folder or the file cannot be written, there is no ``-wal`` if no process is writing and none was
-        killed; then the file does not change.  Otherwise the ``-shm`` of that ``-wal`` is used, or without it
-        a copy.  Where the folder alone can be written it is always a copy: SQLite would leave a ``-wal`` and
-        ``-shm`` of this user there, and the owner of the file could not write to it any more.
+        SQLite reads a file that it can write as usual.  Another file has no ``-wal`` if no process is writing
+        and none was killed; then it does not change.  Otherwise the ``-shm`` of that ``-wal`` is used, or
+        without it a copy.  In a folder that can be written it is always a copy: SQLite would leave a ``-wal``
+        and ``-shm`` of this user there, and the owner of the file could not write to it any more.
         """
         if self._copies is not None:
             return self._open(Path(self._copies.name, self._path.name), "mode=ro")

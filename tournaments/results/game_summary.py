@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from referee.games.base import Game, MoveError, Side
+from referee.games.base import LONGEST_FAULT, Game, MoveError, Side
 from referee.games.catalog import parse_game
 from referee.games.layout import PitBoard
 from referee.games.opening import OpeningError, parse_opening
@@ -102,7 +102,7 @@ class GameSummary(NamedTuple):
             second=record.players[1].name,
             winner=result.winner,
             reason=result.reason,
-            fault=result.fault,
+            fault=result.fault and result.fault[:LONGEST_FAULT],
             detail=result.detail,
             score=result.score,
             moves=(len(moves[0]), len(moves[1])),

@@ -5,6 +5,8 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, Dialect, Integer, LargeBinary, MetaData, String, Table, Text
 
+from referee.games.base import LONGEST_FAULT
+
 REVISION = "0007"
 """Newest revision of migrations/versions, which creates these tables."""
 
@@ -56,7 +58,7 @@ game = Table(
     Column("second", Text, nullable=False),
     Column("winner", Integer, comment="0 first, 1 second, NULL a draw"),
     Column("reason", String(32), nullable=False),
-    Column("fault", String(32)),
+    Column("fault", String(LONGEST_FAULT)),
     Column("detail", Text, nullable=False),
     Column("first_score", Integer),
     Column("second_score", Integer),
