@@ -221,12 +221,14 @@ async def test_eight_spinning_threads_are_charged_their_cpu(
 
 # Conformance games: the time to end after END, and the move limit
 
-GRACE_S = 0.5
+GRACE_S = 1.0
 AT_END = {
     "computes": "until = time.thread_time() + 0.3\nwhile time.thread_time() < until: pass\n",
-    "sleeps": "time.sleep(0.8)\n",
-    "dawdles": "time.sleep(0.3)\nuntil = time.thread_time() + 0.3\nwhile time.thread_time() < until: pass\n",
+    "sleeps": "time.sleep(2.5)\n",
+    "dawdles": "time.sleep(0.9)\nuntil = time.thread_time() + 0.9\nwhile time.thread_time() < until: pass\n",
 }
+"""Programs after END.  The last two are late by 0.8 s and more; neither part of the last one is late alone.
+The referee's own last wait is taken off: beside busy processes it was more than 0.1 s once."""
 NORTH = """
 import sys, time
 for line in sys.stdin:
