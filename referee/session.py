@@ -158,7 +158,9 @@ class Session:
 
     def _write(self, send: Send) -> Event:
         match, timer = self._match, self.timer
-        if send is match.gives_turn and timer.must_prepare[send.player] and match.starting is None:
+        # A turn that an early line ended is still being measured here: no line of the bot ended it.
+        is_measured = timer.must_prepare[send.player] or timer.is_measuring
+        if send is match.gives_turn and is_measured and match.starting is None:
             if timer.has_begun:
                 timer.begin_turn(send.player)
             else:  # enough for a turn that may be a quick one

@@ -1,6 +1,6 @@
-"""Sessions in which the referee itself has to wait for a CPU: no bot loses time by that.
+"""Sessions with made-up counters: no bot loses time by the referee, by its host or by its opponent.
 
-The counters are made up, the clock is real: a reading that takes long stands for a referee that had no CPU.
+The clock is real: a reading that takes long stands for a referee that had no CPU.
 """
 
 import time
@@ -84,6 +84,53 @@ class MadeUpPlayer(SessionPlayer):
         pass
 
 
+class ScriptedPlayer(MadeUpPlayer):
+    """A player that sends a text of one or more lines in each of its turns; an empty text is not sent.
+
+    It sends a text with CPU time at the third reading in its turn, and any other text at once.  Its opponent
+    uses a tenth of that CPU time.
+    """
+
+    def __init__(self, index: int, turns: list[tuple[str, int]]) -> None:
+        super().__init__(index)
+        self.turns = turns
+        """Text of each turn, and the turn's CPU time in microseconds."""
+        self.cpu_us = 0
+        self.opponent: ScriptedPlayer
+        self.goes_first = True
+        """True if the player has the processors before its opponent."""
+        self.went_first = False
+        """The same value at the last reply of the player that took CPU time."""
+
+    def receive(self, line: str) -> None:
+        if line != "START;South" and not line.endswith("YOU"):
+            return
+        if not self.turns:
+            self.end(1)
+        elif self.turns[0][1]:
+            self.reads, self.turn_began_ns = 0, time.monotonic_ns()
+        elif text := self.turns.pop(0)[0]:
+            self.send(text)
+
+    def read(self) -> Reading:
+        for player in (self, self.opponent):
+            player.reads += 1
+            if player.turn_began_ns is not None and player.reads == 3:
+                text, cpu_us = player.turns.pop(0)
+                player.cpu_us += cpu_us
+                player.opponent.cpu_us += cpu_us // 10
+                player.went_first = player.goes_first and not player.opponent.goes_first
+                player.turn_began_ns = None
+                player.send(text)
+        return Reading(self.cpu_us * 1000, {1: ThreadTimes(self.cpu_us * 1000, 0, 0)}, time.monotonic_ns())
+
+    def activity(self) -> str:
+        return "reading"
+
+    def set_on_turn(self, *, on_turn: bool) -> None:
+        self.goes_first = on_turn
+
+
 @pytest.fixture
 def counters(monkeypatch: pytest.MonkeyPatch) -> Waits:
     waits = Waits()
@@ -97,6 +144,12 @@ async def played(first: MadeUpPlayer, move_s: float = MOVE_S) -> Match[Any, Any]
     players = (first, MadeUpPlayer(1))
     control = TimeControl(move_s=move_s, margin_s=0.0, setup_s=0.0)
     match: Match[Any, Any] = Match(parse_game("kalah(2,1)"), control, ("Ada", "Bob"))
+    await play(match, players)
+    return match
+
+
+async def play(match: Match[Any, Any], players: tuple[MadeUpPlayer, MadeUpPlayer]) -> Session:
+    """Play a match to its end; return its session."""
     for player in players:
         player.match = match
         player.wait_ready()
@@ -104,7 +157,7 @@ async def played(first: MadeUpPlayer, move_s: float = MOVE_S) -> Match[Any, Any]
         await session.referee(match.start(time.monotonic()))
     for player in players:
         player.close()
-    return match
+    return session
 
 
 async def test_a_reply_that_comes_while_the_counters_are_read_is_not_late(counters: Waits) -> None:
@@ -150,3 +203,17 @@ async def test_a_reply_that_came_before_the_referee_noticed_the_time_is_read_fir
     assert match.result is not None
     assert match.result.reason is Reason.TIMEOUT
     assert "before its reply 'MOVE;1' was complete" in match.result.detail
+
+
+async def test_a_turn_after_an_early_line_is_measured_on_the_bot_that_has_it() -> None:
+    first = ScriptedPlayer(0, [("MOVE;1", 0), ("MOVE;6", 0), ("MOVE;5", 7000)])
+    second = ScriptedPlayer(1, [("MOVE;1\nMOVE;6", 300), ("", 0)])
+    first.opponent, second.opponent = second, first
+    control = TimeControl(move_s=LONG_MOVE_S, margin_s=0.0, setup_s=0.0)
+    match: Match[Any, Any] = Match(parse_game("kalah(6,4)"), control, ("Ada", "Bob"))
+    session = await play(match, (first, second))
+    assert [(move.player, move.move) for move in match.moves[2:]] == [(0, "6"), (1, "6"), (0, "5")]
+    assert [move.cpu_us for move in match.moves if move.player == 1] == [300, None]
+    assert match.moves[-1].cpu_us == 7000
+    assert first.went_first
+    assert session.timer.off_turn == (30, 700)
