@@ -208,9 +208,11 @@ class Session:
         return event._replace(other=end)
 
     def _handle(self, event: Event) -> None:
-        """Pass an event to the match, with the counters that decide whether the time of a turn is over."""
+        """Pass an event to the match, with the counters that decide whether a turn or a start is late."""
         match, timer = self._match, self.timer
         if match.on_turn is None:
+            if match.starting is not None and match.deadline is not None and event.at > match.deadline:
+                self._carry_out(match.handle(self._time_passed(event.at)))
             event = self._with_other_failure(event)
         elif type(event) is LineReceived and event.player == match.on_turn:
             wall_s = event.at - match.turn_began

@@ -217,3 +217,59 @@ async def test_a_turn_after_an_early_line_is_measured_on_the_bot_that_has_it() -
     assert match.moves[-1].cpu_us == 7000
     assert first.went_first
     assert session.timer.off_turn == (30, 700)
+
+
+class StalledPlayer(ScriptedPlayer):
+    """A player that has not read START, most often because it has waited for a CPU since its start."""
+
+    began_ns = 0
+    has_started = False
+    is_stalled = True
+
+    def wait_ready(self) -> None:
+        super().wait_ready()
+        self.began_ns = time.monotonic_ns()
+
+    def has_read_all(self) -> bool:
+        return self.has_started
+
+    def read(self) -> Reading:
+        if self.has_started:
+            return super().read()
+        at_ns = time.monotonic_ns()
+        waited_ns = at_ns - self.began_ns if self.is_stalled else 0
+        return Reading(0, {1: ThreadTimes(0, waited_ns, 0, True)}, at_ns)
+
+
+@pytest.mark.parametrize("is_stalled", [True, False])
+@pytest.mark.parametrize("sender", [0, 1])
+async def test_the_counters_decide_about_a_start_also_if_a_line_comes_after_the_limit(
+    monkeypatch: pytest.MonkeyPatch, sender: int, is_stalled: bool
+) -> None:
+    first, second = ScriptedPlayer(0, [("MOVE;1", 0)]), StalledPlayer(1, [("", 0)])
+    if sender == 0:
+        first.turns, second.turns = [("", 0)], []
+    first.opponent, second.opponent = second, first
+    second.is_stalled = is_stalled
+    control = TimeControl(move_s=LONG_MOVE_S, start_s=MOVE_S, margin_s=0.0, setup_s=0.0)
+    match: Match[Any, Any] = Match(parse_game("kalah(6,4)"), control, ("Ada", "Bob"))
+    poll_once = Poller.poll_once
+
+    def poll_after_a_line(self: Poller) -> list[tuple[int, str]]:
+        """Poll just before the referee handles the deadline; a line has come by then."""
+        deadline = match.deadline
+        if match.starting == 1 and deadline is not None and time.monotonic() > deadline:
+            (first, second)[sender].send("MOVE;1")
+            second.has_started = True
+        return poll_once(self)
+
+    monkeypatch.setattr(Poller, "poll_once", poll_after_a_line)
+    await play(match, (first, second))
+    assert match.result is not None
+    passed = [fact.name for fact in match.facts].count("TimePassed")
+    if is_stalled:
+        assert (match.result.reason, passed) == (Reason.EXIT, 1)  # the player with no turn left ends
+        assert [move.player for move in match.moves] == [0, 1][: 1 + sender]
+    else:
+        assert (match.result.reason, match.result.winner, passed) == (Reason.START, 0, 1)
+        assert [line.line for line in match.wire][1:] == ["END", "END"]
