@@ -15,7 +15,13 @@ from functools import partial
 from protocol.codec import encode
 from protocol.messages import SWAP_WORD, End, Next
 from referee.adapters.game_follower import GameFollower
-from referee.conformance.script import ConformanceGame, FragmentedLine, Observations, TestOpponent
+from referee.conformance.script import (
+    FORFEIT_LINE,
+    ConformanceGame,
+    FragmentedLine,
+    Observations,
+    TestOpponent,
+)
 from referee.errors import RefereeError, unexpected_errors_as_referee_errors
 from referee.games.base import Side
 from referee.games.catalog import parse_game
@@ -31,8 +37,6 @@ from referee.process.procfs import surviving_programs
 from referee.process.turn_timer import Grace
 from referee.session import AnyMatch, Session
 
-FORFEIT_LINE = "the examiner ends the game here"
-"""The line by which the opponent loses on purpose: no message of the protocol."""
 END_LINE = encode(End())
 POLL_S = 0.0005
 """Seconds between two checks of a condition for which there is no event to wait for."""

@@ -1,15 +1,19 @@
 """`kalarena check` passes the sample bots in each game, and bots that have to be built."""
 
 import shutil
+import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from referee.conformance import game as conformance_game
 from referee.judge.clock import TimeControl
 from referee.judge.replay_check import check_replay
+from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import AUTO, find_sandbox
 from tests.support.confinement import UNHURRIED, reading_bot
 from tests.support.paths import REPOSITORY_ROOT
@@ -17,7 +21,8 @@ from tournaments.bots.resolve import resolve_bot
 from tournaments.checking import scenario_runner
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Item, Report, Status
-from tournaments.checking.scenarios import Scenario, Settings
+from tournaments.checking.scenario_runner import play_scenario
+from tournaments.checking.scenarios import Scenario, Settings, scenarios
 
 if TYPE_CHECKING:
     from tournaments.checking.evidence import PlayedScenario
@@ -118,6 +123,42 @@ def test_a_slow_bot_is_a_warning_if_no_full_game_fits_into_the_time(monkeypatch:
         assert "--total-time" in item.sentence
     assert report.failures == ()
     assert [each.was_ended_early for each in played] == [True, True]
+
+
+POLLING_BOT = """
+import os, select
+received = b""
+while True:
+    select.select([0], [], [])
+    received += os.read(0, 4096)
+    *lines, received = received.split(b"\\n")
+    for line in lines:
+        if line == b"START;South" or line.endswith(b";YOU"):
+            board = line.split(b";")[2].split(b",") if b"CHANGE" in line else [b"1"] * 4
+            own = board[len(board) // 2 : -1]
+            os.write(1, b"MOVE;%d\\n" % next(pit for pit, seeds in enumerate(own, 1) if seeds != b"0"))
+        elif line == b"END":
+            os._exit(0)
+"""
+"""Bot that waits for its lines as event loops do, and moves first with South's first pit that holds seeds."""
+
+
+@pytest.mark.parametrize("control", [TimeControl(move_s=0.4), TimeControl(game_s=1.0)])
+def test_the_examiner_does_not_lose_on_time_to_a_bot_that_is_never_back_at_reading(
+    monkeypatch: pytest.MonkeyPatch, control: TimeControl
+) -> None:
+    monkeypatch.setattr(conformance_game, "QUIET_S", 0.6)
+    player = replace(reading_bot(), command=(sys.executable, "-c", POLLING_BOT), capabilities=("time",))
+    scenario = replace(next(scenarios(Settings(("kalah(2,3)",)), ())), key="watched")
+    control = replace(control, start_s=60.0, setup_s=0.0)
+    played = play_scenario(scenario, player, control, UNHURRIED, Sandbox())
+    assert played.ended_regularly, played.record.result
+    assert sum(move.player != played.bot for move in played.record.moves) > 1
+    limit_ms = round(1000 * (control.game_s or control.move_s or 0))
+    times = [line for line in played.lines("to") if line.startswith("TIME;")]
+    assert times[0] == f"TIME;{limit_ms};{limit_ms}"
+    assert all(int(number) <= limit_ms for line in times for number in line.split(";")[1:])
+    assert check_replay(played.record) == []
 
 
 def test_a_board_without_any_choice() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from referee.conformance.script import Observations, TestOpponent, UnexpectedLine
+from referee.conformance.script import FORFEIT_LINE, Observations, TestOpponent, UnexpectedLine
 from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.record_rows import MoveRecord, WireLine
@@ -324,6 +324,18 @@ def test_a_game_without_points_is_listed_by_its_outcome(winner: int | None, word
     record = make_record(result=MatchResult(winner, Reason.SCORE, "it is over", None))
     verdict = gameplay.plays_first(evidence(PlayedScenario(GAME, record)))
     assert verdict.details == (f"{GAME.title}: {word}",)
+
+
+def test_only_a_game_that_the_examiner_gave_up_was_ended_early() -> None:
+    given_up = make_record(result=lost_by(Reason.PROTOCOL, 1, "two lost: it gave up", "unknown-message"))
+    given_up.wire.append(WireLine(1, "from", FORFEIT_LINE, 2000))
+    late_examiner = make_record(result=lost_by(Reason.TIMEOUT, 1, "two lost: it was late", "late"))
+    for record, was_ended_early in ((given_up, True), (late_examiner, False)):
+        played = PlayedScenario(TALK, record, Observations())
+        assert (played.was_ended_early, played.opponent_failed) == (was_ended_early, not was_ended_early)
+    leaves = replace(TALK, test_opponent=TestOpponent(varied, leaves_in=1))
+    left = make_record(result=lost_by(Reason.EXIT, 1, "two lost: its process ended", "exited"))
+    assert not PlayedScenario(leaves, left, Observations()).opponent_failed
 
 
 def test_a_check_needs_a_game() -> None:

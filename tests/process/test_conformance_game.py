@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from referee.conformance import game as conformance_game
-from referee.conformance.game import FORFEIT_LINE, play_conformance_game
-from referee.conformance.script import ConformanceGame, TestOpponent
+from referee.conformance.game import play_conformance_game
+from referee.conformance.script import FORFEIT_LINE, ConformanceGame, TestOpponent
 from referee.errors import RefereeError
 from referee.games.catalog import AnyGame
 from referee.judge.clock import TimeControl

@@ -6,7 +6,7 @@ a ``Verdict``.
 
 from dataclasses import dataclass
 
-from referee.conformance.script import Observations
+from referee.conformance.script import FORFEIT_LINE, Observations
 from referee.judge.record_rows import MoveRecord
 from referee.judge.results import GONE, GameRecord, Reason
 from tournaments.checking.report import Status
@@ -67,12 +67,25 @@ class PlayedScenario:
         return self.record.result.fault is None
 
     @property
+    def opponent_failed(self) -> bool:
+        """True if the opponent lost by a fault that was not on purpose."""
+        if self.ended_regularly or self.lost_by_fault:
+            return False
+        opponent = self.scenario.test_opponent
+        return opponent is None or (opponent.leaves_in is None and not self._is_forfeited)
+
+    @property
     def was_ended_early(self) -> bool:
         """True if the test opponent ended a game that was to be played out, because it took too long."""
         opponent = self.scenario.test_opponent
         if opponent is None or self.ended_regularly or self.lost_by_fault:
             return False
-        return opponent.stops_at is None and opponent.leaves_in is None
+        return opponent.stops_at is None and opponent.leaves_in is None and self._is_forfeited
+
+    @property
+    def _is_forfeited(self) -> bool:
+        """True if the opponent's last line is the one by which a test opponent loses on purpose."""
+        return self._lines(1 - self.bot, "from")[-1:] == [FORFEIT_LINE]
 
     @property
     def own_moves(self) -> list[MoveRecord]:
@@ -86,8 +99,11 @@ class PlayedScenario:
 
     def lines(self, direction: str) -> list[str]:
         """Return the lines ``to`` or ``from`` the checked bot."""
+        return self._lines(self.bot, direction)
+
+    def _lines(self, player: int, direction: str) -> list[str]:
         return [
-            line.line for line in self.record.wire if (line.player, line.direction) == (self.bot, direction)
+            line.line for line in self.record.wire if (line.player, line.direction) == (player, direction)
         ]
 
     def longest_chain(self, player: int) -> int:

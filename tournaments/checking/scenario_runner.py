@@ -17,7 +17,7 @@ from referee.errors import RefereeError
 from referee.games.catalog import parse_game
 from referee.judge.clock import FAIR, TimeControl
 from referee.judge.limits import Limits
-from referee.judge.results import Player
+from referee.judge.results import NO_OWN_CONTROLS, OwnControls, Player
 from referee.judge.verdict_text import visible
 from referee.playing import Job, play_alone
 from referee.process.process_tree import has_counters
@@ -39,6 +39,9 @@ TRIES = 2
 SPARE_MARGIN_S = 0.5
 """Seconds forgiven in conformance games besides the margin where the fair clock does not run: delays by the
 host are then charged, too."""
+EXAMINER_MARGIN_S = 60.0
+"""Seconds forgiven in each move of the test opponent, which waits until the bot is quiet.  Its other limits
+are those of the check, so that TIME lines have the clocks of a tournament."""
 EXAMINER = Player("examiner", ("examiner",), "/", how="a part of the check, not a program")
 """The test opponent in records."""
 MORE_TIME = "give it more with --total-time, or less a move with --move-time"
@@ -142,7 +145,7 @@ class ScenarioRunner:
                         return None
                     fault = str(error)
                     continue
-            if not each.lost_by_fault and each.record.result.fault and scenario.opponent:
+            if each.opponent_failed:
                 fault = f"our own bot failed: {each.record.result.detail}"
                 continue
             self.host_fault = ""
@@ -173,14 +176,26 @@ def play_scenario(
     Raises RefereeError for failures of ours, and when ``cancel_fd`` becomes readable.
     """
     opponent = scenario.test_opponent
+    own_controls: OwnControls = NO_OWN_CONTROLS
     if opponent is None:
         other = resolve_bot(scenario.opponent, Path.cwd(), game=scenario.game)
     else:
         other = EXAMINER
         if control.clock != FAIR or not has_counters():
             control = replace(control, margin_s=control.margin_s + SPARE_MARGIN_S)
+        patient = replace(control, margin_s=EXAMINER_MARGIN_S)
+        own_controls = (None, patient) if scenario.index == 0 else (patient, None)
     players = (player, other) if scenario.index == 0 else (other, player)
-    job = Job(scenario.key, scenario.game, players, control, limits, scenario.opening, sandbox)
+    job = Job(
+        scenario.key,
+        scenario.game,
+        players,
+        control,
+        limits,
+        scenario.opening,
+        sandbox,
+        own_controls=own_controls,
+    )
     if opponent is None:
         return PlayedScenario(scenario, play_alone(job, cancel_fd=cancel_fd))
     played = play_conformance_game(job, scenario.index, opponent, enough_s=enough_s, cancel_fd=cancel_fd)
