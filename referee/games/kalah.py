@@ -157,6 +157,8 @@ class Kalah:
         if phase is _OVER:
             raise IllegalMoveError("game-over", "the game is over")
         if move == SWAP:
+            if not self.pie:
+                raise IllegalMoveError("swap-not-offered", "this game has no SWAP")
             if phase is not _REPLY:
                 raise IllegalMoveError(
                     "swap-not-offered", "SWAP exists only as the second player's very first reply"

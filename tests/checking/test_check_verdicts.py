@@ -13,7 +13,17 @@ from referee.judge.results import MatchResult, Reason
 from referee.judge.verdict_text import late, late_reply
 from tests.support.builders import lost_by, make_record
 from tournaments.checking import gameplay, output_rules, resource_usage
-from tournaments.checking.advice import FORMAT, STDERR, likely_cause, what_happened, what_to_do
+from tournaments.checking.advice import (
+    ADVICE,
+    FORMAT,
+    NO_SWAP,
+    NO_SWAP_AFTER_MOVES,
+    NO_SWAP_AFTER_POSITION,
+    STDERR,
+    likely_cause,
+    what_happened,
+    what_to_do,
+)
 from tournaments.checking.evidence import OUT_OF_TIME, Evidence, PlayedScenario, Verdict
 from tournaments.checking.report import Status
 from tournaments.checking.scenarios import (
@@ -135,6 +145,22 @@ def test_advice_follows_what_the_bot_did(
     assert words.startswith(advice)
     if advice.startswith("look"):
         assert "flush" not in words
+
+
+@pytest.mark.parametrize(
+    ("spec", "opening", "advice"),
+    [
+        ("kalah(4,3)", "", NO_SWAP),
+        ("kalamala", "", NO_SWAP),
+        ("kalah(4,3)+pie", "", ADVICE["swap-not-offered"]),
+        ("kalah(4,3)+pie", "1", ADVICE["swap-not-offered"]),
+        ("kalah(4,3)+pie", "1 1", NO_SWAP_AFTER_MOVES),
+        ("kalah(4,3)+pie", "3,3,3,3,0,0,4,4,4,0;North", NO_SWAP_AFTER_POSITION),
+    ],
+)
+def test_advice_on_a_swap_says_where_there_is_one(spec: str, opening: str, advice: str) -> None:
+    lost = lost_after("SWAP", "swap-not-offered", Reason.PROTOCOL, "it sent 'SWAP'")
+    assert what_to_do(replace(lost, record=replace(lost.record, game=spec, opening=opening))) == advice
 
 
 def test_advice_on_cr_lf_names_causes_on_every_system() -> None:

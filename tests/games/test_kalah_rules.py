@@ -254,6 +254,15 @@ def test_k8_swap_exists_at_no_other_time(spec: str, moves: str, word: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("spec", "words"),
+    [("kalah(6,4)", "this game has no SWAP"), ("kalah(6,4)+pie", "the second player's very first reply")],
+)
+def test_the_message_about_a_swap_follows_the_rules_of_the_game(spec: str, words: str) -> None:
+    with pytest.raises(IllegalMoveError, match=words):
+        play(*start(spec, "1", "1"), "SWAP")
+
+
+@pytest.mark.parametrize(
     ("spec", "moves", "text"),
     [
         # Pit 1 of (7,7) ends in the store: the first sowing gives no extra turn, with or without pie.

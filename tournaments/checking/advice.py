@@ -23,6 +23,7 @@ from referee.judge.verdict_text import (
 )
 from referee.judge.verdict_text import last_words as words_of
 from tournaments.checking.evidence import PlayedScenario
+from tournaments.checking.scenarios import has_swap
 
 FLUSH = (
     "flush standard output after each move: print(..., flush=True) in Python, System.out.flush() in Java, "
@@ -143,6 +144,18 @@ KGP_ADVICE = {
 ADAPTER_ADVICE = {"turns": TURNS_ADVICE, "kgp": KGP_ADVICE}
 """Protocol -> fault word -> advice in its terms; the empty word is for all other faults."""
 
+NO_SWAP = (
+    "send no SWAP in this game: only Kalah with the pie rule has it, such as manchester, or a game with +pie "
+    "in KALARENA_GAME"
+)
+NO_SWAP_AFTER_POSITION = (
+    "send no SWAP in a game that begins with a position (the line CHANGE;OPENING;...): none is offered there"
+)
+NO_SWAP_AFTER_MOVES = (
+    "send no SWAP after an opening in which the second player has moved: the moves of an opening count, and "
+    "SWAP is offered only as the second player's very first move"
+)
+
 EXCERPT = 4
 """Lines of the conversation that are shown."""
 LONGEST_SHOWN = 90
@@ -220,6 +233,8 @@ def what_to_do(played: PlayedScenario) -> str:
         )
     elif fault == "bad-number" and "SWAP" in line:
         advice = "a swap is the line SWAP, without MOVE;"
+    elif fault == "swap-not-offered":
+        advice = _on_a_swap(played)
     if fault == "late":
         return _on_a_late_move(played)
     likely = likely_cause(played)
@@ -230,6 +245,19 @@ def what_to_do(played: PlayedScenario) -> str:
 
 def _after_its_cause(likely: str, advice: str) -> str:
     return f"{likely}{'' if likely.endswith('?') else '.'} {advice[:1].upper()}{advice[1:]}"
+
+
+def _on_a_swap(played: PlayedScenario) -> str:
+    """Return the advice on a SWAP that was not offered, by the game's rules and its opening."""
+    game = parse_game(played.record.game)
+    opening = parse_opening(game, played.record.opening)
+    if not has_swap(game):
+        return NO_SWAP
+    if opening and opening[0].move is None and opening[0].state != game.initial_state():
+        return NO_SWAP_AFTER_POSITION
+    if any(game.to_move(step.state) is Side.SECOND for step in opening[:-1]):
+        return NO_SWAP_AFTER_MOVES
+    return ADVICE["swap-not-offered"]
 
 
 def _on_a_late_move(played: PlayedScenario) -> str:
