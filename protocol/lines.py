@@ -18,6 +18,10 @@ class LineBuffer:
         self._rest = b""
         self.overflow: bytes | None = None
         """The first bytes of a line that was too long, as many as are allowed; None without an overflow."""
+        self.overflow_bytes = 0
+        """Number of bytes of that line so far, without its line feed; 0 without an overflow."""
+        self.has_overflow_ended = False
+        """True if the line feed of that line has come."""
 
     def feed(self, data: bytes) -> list[bytes]:
         """Add bytes; return the lines that they complete, in order, without their line feeds.
@@ -25,20 +29,27 @@ class LineBuffer:
         Lines that came before one that is too long are still returned; ``overflow`` is set then.
         """
         if self.overflow is not None:
+            if not self.has_overflow_ended:
+                more, line_feed, _ = data.partition(b"\n")
+                self.overflow_bytes += len(more)
+                self.has_overflow_ended = bool(line_feed)
             return []
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         if len(data) > self._max or len(self._rest) > self._max:
             for index, line in enumerate([*lines, self._rest]):
                 if len(line) > self._max:
-                    self.overflow = line[: self._max]
-                    self._rest = b""
+                    self._overflow(line, has_ended=index < len(lines))
                     return lines[:index]
         elif lines and len(lines[0]) > self._max:  # a line begun earlier; later ones are below len(data)
-            self.overflow = lines[0][: self._max]
-            self._rest = b""
+            self._overflow(lines[0], has_ended=True)
             return []
         return lines
+
+    def _overflow(self, line: bytes, *, has_ended: bool) -> None:
+        self.overflow = line[: self._max]
+        self.overflow_bytes, self.has_overflow_ended = len(line), has_ended
+        self._rest = b""
 
     @property
     def unfinished(self) -> bytes:

@@ -142,6 +142,7 @@ class _ObservedBot(Bot):
                     self._observed.fragmented_lines.append(fragmented)
             before = ""
             self._pieces.clear()
+        self._record_long_line()
         if self._sent and self.match.starting == self.index:
             self._record_start()
         if self.unfinished and self.unfinished != before:
@@ -167,12 +168,20 @@ class _ObservedBot(Bot):
             self.output_ended_at = now()
             return False
         self._observed.add_output(data)
+        if self._lines.overflow is not None:
+            self._lines.feed(data)
+            self._record_long_line()
         return self._observed.after_end_bytes <= EXAMINED_BYTES
 
     def limit_passed(self) -> LimitPassed | None:
         """Check the limits, and record the memory in use."""
         self._record_memory()
         return super().limit_passed()
+
+    def _record_long_line(self) -> None:
+        """Record how much of a line that is too long was read."""
+        self._observed.long_line_bytes = self._lines.overflow_bytes
+        self._observed.has_long_line_ended = self._lines.has_overflow_ended
 
     def _record_memory(self) -> None:
         if self.tree is not None and not self.has_ended():

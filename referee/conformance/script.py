@@ -70,6 +70,10 @@ class Observations:
     """Bytes on standard error in all."""
     fragmented_lines: list[FragmentedLine] = field(default_factory=list)
     unexpected_lines: list[UnexpectedLine] = field(default_factory=list)
+    long_line_bytes: int = 0
+    """Bytes of a line that was too long, as many as were read; 0 if there was none."""
+    has_long_line_ended: bool = False
+    """True if the line feed of that line was read."""
     after_end: str = ""
     """The bot's output after the game had ended, cut after KEPT_BYTES."""
     after_end_bytes: int = 0

@@ -42,8 +42,8 @@ FLAGS = {
     "overflow": ("plays-first", "99999999999 is far beyond any pit's number"),
     "fullwidth-digit": ("plays-first", "it sent 'MOVE;\uff13': the line holds characters that are not ASCII"),
     "latin-1": ("plays-first", "it sent 'MOVE;\xe9': the line holds characters that are not ASCII"),
-    "long-line": ("plays-first", "a line feed came after 904 characters more"),
-    "endless-line": ("plays-first", "bytes later it had not ended"),
+    "long-line": ("plays-first", "(the line had 5000 bytes)"),
+    "endless-line": ("plays-first", "(the line had not ended after "),
     # too much, too early
     "many-lines": ("one-reply", "lines in a row, such as 'MOVE;1', where one was asked for"),
     "duplicate": ("one-reply", ";OPP', when it was not its turn; such a line is taken as its next move"),

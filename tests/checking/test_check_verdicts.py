@@ -10,7 +10,7 @@ from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.record_rows import MoveRecord, WireLine
 from referee.judge.results import MatchResult, Reason
-from referee.judge.verdict_text import late, late_reply
+from referee.judge.verdict_text import late, late_reply, long_line
 from tests.support.builders import lost_by, make_record
 from tournaments.checking import gameplay, output_rules, resource_usage
 from tournaments.checking.advice import (
@@ -161,6 +161,22 @@ def test_advice_follows_what_the_bot_did(
 def test_advice_on_a_swap_says_where_there_is_one(spec: str, opening: str, advice: str) -> None:
     lost = lost_after("SWAP", "swap-not-offered", Reason.PROTOCOL, "it sent 'SWAP'")
     assert what_to_do(replace(lost, record=replace(lost.record, game=spec, opening=opening))) == advice
+
+
+@pytest.mark.parametrize(
+    ("size", "has_ended", "words"),
+    [
+        (1025, True, " (the line had 1025 bytes)"),
+        (70_000, False, " (the line had not ended after 70000 bytes)"),
+        (0, False, ""),  # not observed
+    ],
+)
+def test_a_long_line_is_described_with_all_of_its_bytes(size: int, has_ended: bool, words: str) -> None:
+    event = long_line("x" * 1024)
+    lost = lost_after("MOVE;1", "long-line", Reason.FLOOD, event)
+    observed = Observations(long_line_bytes=size, has_long_line_ended=has_ended, after_end="a\n")
+    assert what_happened(replace(lost, observed=observed)) == event + words
+    assert what_happened(lost) == event
 
 
 def test_advice_on_cr_lf_names_causes_on_every_system() -> None:

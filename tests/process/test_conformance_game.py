@@ -105,6 +105,14 @@ def test_fragmented_and_unexpected_lines(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (seen.unexpected_lines[0].line, seen.unexpected_lines[0].after) == ("MOVE;1", "START;North")
 
 
+@pytest.mark.parametrize("size", [1025, 4095, 5000])
+def test_the_length_of_a_line_that_is_too_long(size: int) -> None:
+    code = f"import os, sys; sys.stdin.readline(); os.write(1, b'x' * {size} + b'\\n'); sys.stdin.read()"
+    found = play(player=Player("bot", (sys.executable, "-S", "-E", "-c", code), "/"), limits=BRIEF)
+    assert found.record.result.fault == "long-line"
+    assert (found.observed.long_line_bytes, found.observed.has_long_line_ended) == (size, True)
+
+
 def test_standard_error_before_and_after_start() -> None:
     before = play("--do", "stderr-first").observed
     assert (before.stderr_before_start, before.stderr_bytes) == (180_000, 180_000)

@@ -62,22 +62,30 @@ def test_a_line_is_returned_as_soon_as_it_is_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "lines"),
+    ("pieces", "lines", "ends"),
     [
-        pytest.param([b"xxxxx\n"], [], id="only line"),
-        pytest.param([b"xxxxx"], [], id="without its end"),
-        pytest.param([b"a\nxxxxx\nc\n"], [b"a"], id="in the middle"),
-        pytest.param([b"xxx", b"xx\nb\n"], [], id="begun earlier, ended"),
-        pytest.param([b"a\nxxxx", b"x\nb\n"], [b"a"], id="one byte too many"),
-        pytest.param([b"x", b"x", b"x", b"x", b"x"], [], id="byte by byte"),
+        pytest.param([b"xxxxx\n"], [], True, id="only line"),
+        pytest.param([b"xxxxx"], [], False, id="without its end"),
+        pytest.param([b"a\nxxxxx\nc\n"], [b"a"], True, id="in the middle"),
+        pytest.param([b"xxx", b"xx\nb\n"], [], True, id="begun earlier, ended"),
+        pytest.param([b"a\nxxxx", b"x\nb\n"], [b"a"], True, id="one byte too many"),
+        pytest.param([b"x", b"x", b"x", b"x", b"x"], [], False, id="byte by byte"),
+        pytest.param([b"xxxxxxxxxx"], [], False, id="far too long"),
     ],
 )
-def test_nothing_is_returned_after_a_line_that_is_too_long(pieces: list[bytes], lines: list[bytes]) -> None:
+def test_nothing_is_returned_after_a_line_that_is_too_long(
+    pieces: list[bytes], lines: list[bytes], ends: bool
+) -> None:
     buffer = LineBuffer(4)
     received: list[bytes] = []
-    for piece in [*pieces, b"\n", b"a\n", b"yyyyyyyyy\n"]:
+    for piece in pieces:
+        received += buffer.feed(piece)
+    assert buffer.has_overflow_ended == ends
+    for piece in [b"xx\n", b"a\n", b"yyyyyyyyy\n"]:
         received += buffer.feed(piece)
     assert received == lines
+    assert buffer.has_overflow_ended
+    assert buffer.overflow_bytes == b"".join(pieces).count(b"x") + 2 * (not ends)
     assert buffer.overflow == b"xxxx"
     assert buffer.unfinished == b""
 

@@ -171,12 +171,9 @@ def what_happened(played: PlayedScenario) -> str:
         return "; ".join(filter(None, (why, said)))
     text = result.detail.partition(" lost: ")[2] or result.detail
     observed = played.observed
-    if result.fault == "long-line" and observed is not None:
-        text += (
-            f" (a line feed came after {observed.after_end.index(chr(10))} characters more)"
-            if "\n" in observed.after_end
-            else f" (and {observed.after_end_bytes} bytes later it had not ended)"
-        )
+    if result.fault == "long-line" and observed is not None and observed.long_line_bytes:
+        ended = "had" if observed.has_long_line_ended else "had not ended after"
+        text += f" (the line {ended} {observed.long_line_bytes} bytes)"
     if played.record.note:
         text += f"; {played.record.note}"
     elif played.protocol and (words := last_words(played.record.stderr[played.bot])):
