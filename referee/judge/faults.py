@@ -93,15 +93,15 @@ def loss_by_exit(
         else:
             hint = exit_hint(event, limits)
         if hint is not None:
-            return loss_by_hint(hint, when, limits, note)
+            return loss_by_hint(hint, when, limits, note, judge)
     fault = "exited" if event.status >= 0 else "killed"
     return Loss(Reason.EXIT, fault, verdict_text.exited(event.status, when, event.unfinished), note)
 
 
-def loss_by_hint(hint: Hint, when: str, limits: Limits | None, note: str) -> Loss:
+def loss_by_hint(hint: Hint, when: str, limits: Limits | None, note: str, judge: int) -> Loss:
     """Return the fault of a bot that ended for lack of memory or because of a file."""
     reason = Reason.MEMORY if hint.fault == runtime_messages.MEMORY else Reason.FILES
-    return Loss(reason, hint.fault, verdict_text.gave_up(hint, when, limits), note)
+    return Loss(reason, hint.fault, verdict_text.gave_up(hint, when, limits, judge), note)
 
 
 def neither_started(
@@ -193,12 +193,13 @@ class RuntimeFailure:
             self._exit_hint = exit_hint(event, limits)
         return is_last
 
-    def loss(self, when: str, limits: Limits | None, *, is_last: bool) -> Loss | None:
+    def loss(self, when: str, limits: Limits | None, judge: int, *, is_last: bool) -> Loss | None:
         """Return the fault if the cause is known, or if no further event can name it; None otherwise.
 
         Args:
             when: The stage of the game, see verdict_text.
             limits: The bot's limits; None if it has none.
+            judge: The version of the judge's rules.
             is_last: True if no further event can name the cause.
         """
         hint, note = runtime_messages.find_fault(self.lines), self._exit_note
@@ -207,7 +208,7 @@ class RuntimeFailure:
         else:
             hint = self._exit_hint
         if hint is not None:
-            return loss_by_hint(hint, when, limits, note)
+            return loss_by_hint(hint, when, limits, note, judge)
         return Loss(Reason.PROTOCOL, self.fault, self.detail, note) if is_last else None
 
 

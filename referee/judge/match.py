@@ -496,7 +496,7 @@ class Match(Generic[S, M]):
 
     def _settle_failure(self, failure: RuntimeFailure, *, is_last: bool) -> list[Send]:
         """Give the verdict if the cause is known, or if no further event can name it."""
-        loss = failure.loss(self._when(failure.player), self._limits, is_last=is_last)
+        loss = failure.loss(self._when(failure.player), self._limits, self.judge, is_last=is_last)
         return [] if loss is None else self._lose(failure.player, *loss)
 
     _HANDLERS: dict[type[PlayerEvent], Any] = {  # noqa: RUF012 - a constant

@@ -195,15 +195,19 @@ def exited(status: int, when: str, unfinished: str) -> str:
     return text + _unfinished(unfinished)
 
 
-def gave_up(hint: Hint, when: str, limits: Limits | None) -> str:
-    """Return the sentence for a process that ended by itself, for lack of memory or because of a file."""
+def gave_up(hint: Hint, when: str, limits: Limits | None, judge: int) -> str:
+    """Return the sentence for a process that ended by itself, for lack of memory or because of a file.
+
+    Each directory that a bot can write has a space of its own, so no limit is named for a full one.  Up to
+    version 3 the judge names the limit of $HOME.
+    """
     memory_mb = None if limits is None else limits.memory_mb
     allowed = ""
     if limits is not None:
         allowed = {
             runtime_messages.MEMORY: f" ({limits.memory_mb} MB are allowed)",
             runtime_messages.TOO_LARGE: f" ({limits.file_mb} MB are allowed)",
-            runtime_messages.DISK_FULL: f" ({limits.scratch_mb} MB are allowed)",
+            runtime_messages.DISK_FULL: f" ({limits.scratch_mb} MB are allowed)" if judge < 4 else "",
         }.get(hint.fault, "")
     what = "ran out of memory" if hint.fault == runtime_messages.MEMORY else "ended because of a file"
     return f"it {what} {when}{allowed}: {runtime_messages.advise(hint, memory_mb)}"

@@ -241,6 +241,17 @@ def test_the_sentence_names_the_limit_and_a_heap_that_fits() -> None:
     assert "-Xmx150m" in judged.result.detail
 
 
+def test_a_full_directory_has_no_limit_of_another_one() -> None:
+    judged = Judged(limits=Limits(scratch_mb=64, directory_mb=2))
+    judged.tell(BotExited(0, 0.1, 1, "", "OSError: No space left on device", 0, "its working directory"))
+    assert judged.result.fault == "disk-full"
+    assert "are allowed" not in judged.result.detail
+    assert judged.result.note.endswith("no space was left in its working directory")
+    earlier = Judged(limits=Limits(scratch_mb=64, directory_mb=2), judge=3)
+    earlier.tell(BotExited(0, 0.1, 1, "", "OSError: No space left on device", 0, "its working directory"))
+    assert "(64 MB are allowed)" in earlier.result.detail  # records of earlier judges follow
+
+
 def test_the_note_names_the_same_heap_as_the_sentence() -> None:
     words = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"
     judged = Judged(limits=Limits(memory_mb=2048))

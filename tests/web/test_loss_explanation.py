@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, MatchResult, Reason
 from tests.support.builders import make_record
 from tests.support.paths import REPOSITORY_ROOT
@@ -55,14 +56,23 @@ def test_the_end_of_a_long_standard_error_is_shown() -> None:
         (Reason.TIMEOUT, "late", {"Time control": "3 s per move", "Its longest move before": "1.50 ms"}),
         (Reason.EXIT, "memory-limit", {"Memory that it may hold": "512 MiB"}),
         (Reason.CPU, "off-turn-cpu", {"CPU time off its turn": "2.50 s"}),
-        (Reason.EXIT, "disk-full", {"Space for its files": "64 MiB"}),
+        (
+            Reason.FILES,
+            "disk-full",
+            {"Space for its files": "32 MiB in its working directory, 64 MiB in $HOME"},
+        ),
         (Reason.EXIT, "file-too-large", {"Size of a file": "at most 64 MiB"}),
         (Reason.EXIT, "process-limit", {"Processes and threads": "64 at the same time"}),
     ],
 )
 def test_an_exceeded_limit_is_shown(reason: Reason, fault: str, rules: dict[str, str]) -> None:
     result = MatchResult(1, reason, "one (South) lost: it was ended", None, fault)
-    record = make_record(result=result, control=TimeControl(move_s=3.0), off_turn_cpu_us=(2_500_000, 0))
+    record = make_record(
+        result=result,
+        control=TimeControl(move_s=3.0),
+        off_turn_cpu_us=(2_500_000, 0),
+        limits=Limits(directory_mb=32),
+    )
     shown = dict(explain(record).rules)
     for name, text in rules.items():
         assert text in shown[name]

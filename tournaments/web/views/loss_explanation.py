@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Reason
 from referee.judge.verdict_text import visible
 from tournaments.checking.advice import ADVICE
@@ -103,7 +104,7 @@ def _rules(record: GameRecord, loser: int) -> list[tuple[str, str]]:
         if used_us is not None:
             found.append(("CPU time off its turn", time_text(used_us)))
     elif fault == OF_DISK:
-        found.append(("Space for its files", f"{record.limits.scratch_mb} MiB"))
+        found.append(("Space for its files", _space(record.limits)))
     elif fault == OF_FILE_SIZE:
         found.append(("Size of a file", f"at most {record.limits.file_mb} MiB"))
     elif fault == OF_PROCESSES:
@@ -119,6 +120,12 @@ def _rules(record: GameRecord, loser: int) -> list[tuple[str, str]]:
         if own:
             found.append(("Its longest move", time_text(max(own))))
     return found
+
+
+def _space(limits: Limits) -> str:
+    """Return the space of the directories that a confined bot can write; any of them may be the full one."""
+    own = f"{limits.directory_mb} MiB in its working directory, " if limits.directory_mb else ""
+    return f"{own}{limits.scratch_mb} MiB in $HOME, and a little in /tmp and /dev/shm"
 
 
 def _lines(record: GameRecord, loser: int) -> tuple[Line, ...]:
