@@ -31,6 +31,11 @@ LIBRARY = (
 EXPLANATIONS = {
     **{word: (hint.pattern, advise(hint)) for word, hint in HINTS.items()},
     # Processes and threads
+    "python-would-block": (
+        r"BlockingIOError: ",
+        "the system refused a further process or thread (use fewer, and wait for them), or a non-blocking "
+        "descriptor was not ready to be read or written (wait until it is)",
+    ),
     "processes": (
         r"can't start new thread|Resource temporarily unavailable|fork: retry|Cannot fork\b|spawn \S+ EAGAIN",
         PROCESSES,
@@ -67,8 +72,8 @@ EXPLANATIONS = {
         "it is written for Python 2, and was run by Python 3",
     ),
     "python-tabs": (
-        r"\b(TabError|IndentationError): ",
-        "its lines are not indented alike: use spaces only",
+        r"\bTabError: |IndentationError: (unindent does not match|unexpected indent)",
+        "its lines are not indented alike: indent all lines of a block by the same spaces, without tabs",
     ),
     "python-not-source": (
         r"SyntaxError: (source code|invalid non-printable character|\(unicode error\))",
@@ -152,7 +157,10 @@ EXPLANATIONS = {
         "it asked the system for something that a bot may not do",
     ),
     # The conversation
-    "end-of-input": (r"\bEOFError\b|NoSuchElementException: No line found", END_OF_INPUT),
+    "end-of-input": (
+        r"EOFError: EOF when reading a line|NoSuchElementException: No line found",
+        END_OF_INPUT,
+    ),
     "broken-pipe": (
         r"Broken ?pipe|\bEPIPE\b",
         "it wrote to a pipe that nobody reads any more: a helper process of its own had ended, or the game "
@@ -177,7 +185,9 @@ EXPLANATIONS = {
         "something was null: also the answer of readLine() after the last line of input is",
     ),
     "double-free": (
-        r"double free|free\(\): invalid|malloc\(\): |corrupted|stack smashing detected|munmap_chunk",
+        r"double free|\b(malloc|malloc_consolidate|munmap_chunk|mremap_chunk)\(\): |\brealloc\(\): invalid"
+        r"|\bfree\(\): (invalid|corrupted|too many chunks|unaligned)|corrupted (size vs\.|double-linked list)"
+        r"|stack smashing detected",
         "it damaged its own memory (freed twice, or written beyond the end): compile with -fsanitize=address",
     ),
     "thread-left": (

@@ -66,6 +66,47 @@ def test_every_explanation_has_a_real_text() -> None:
     assert explain(MISSING_FILE) == EXPLANATIONS["enoent"][1]
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("EOFError: Ran out of input (at bot.py, line 4, in <module>)", ""),  # of pickle
+        (
+            "EOFError: Compressed file ended before the end-of-stream marker was reached (at bot.py, line 4)",
+            "",
+        ),
+        ("EOFError (at bot.py, line 4, in <module>)", ""),  # of a pipe to a process of its own
+        ("EOFError: EOF when reading a line (at bot.py, line 1)", "end-of-input"),
+        (
+            "IndentationError: expected an indented block after 'if' statement on line 1 (at bot.py, line 2)",
+            "",
+        ),
+        ("IndentationError: unexpected indent (at bot.py, line 2)", "python-tabs"),
+        ("IndentationError: unindent does not match any outer indentation level", "python-tabs"),
+        ("zipfile.BadZipFile: File is corrupted (at bot.py, line 3)", ""),
+        ("corrupted size vs. prev_size while consolidating", "double-free"),
+        ("corrupted double-linked list (not small)", "double-free"),
+        ("double free or corruption (!prev)", "double-free"),
+        ("free(): corrupted unsorted chunks", "double-free"),
+        ("free(): invalid next size (fast)", "double-free"),
+        ("malloc(): corrupted top size", "double-free"),
+        ("malloc_consolidate(): unaligned fastbin chunk detected", "double-free"),
+        ("realloc(): invalid old size", "double-free"),
+        ("munmap_chunk(): invalid pointer", "double-free"),
+        ("*** stack smashing detected ***: terminated", "double-free"),
+    ],
+)
+def test_words_that_several_programs_use_are_explained_only_where_the_explanation_is_true(
+    words: str, name: str
+) -> None:
+    assert explain(words) == (EXPLANATIONS[name][1] if name else "")
+
+
+def test_a_blocking_io_error_has_both_of_its_causes() -> None:
+    sentence = explain("BlockingIOError: [Errno 11] Resource temporarily unavailable (at bot.py, line 3)")
+    assert "process or thread" in sentence
+    assert "non-blocking descriptor" in sentence
+
+
 def test_explanation_names_what_the_message_names() -> None:
     assert "numpy" in explain("ModuleNotFoundError: No module named 'numpy'")
     assert "GLIBC_2.99" in explain("x: version `GLIBC_2.99' not found (required by x)")

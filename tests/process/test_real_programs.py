@@ -274,6 +274,7 @@ async def test_a_mistake(tmp_path: Path, make: Make, name: str, tier: str) -> No
 FULL = "the space for a bot's files in the sandbox is limited, and full"
 LARGE = "it wrote a file larger than a bot's files may be"
 PROCESSES = "it started more processes or threads than a bot may have"
+REFUSED_PROCESS = "the system refused a further process or thread"
 REFUSED = {
     # Text after the first line was read -> reason, finer word, words of the note.
     "open('/usr/log.txt', 'w')": (
@@ -304,7 +305,7 @@ REFUSED = {
         "exited",
         PROCESSES,
     ),
-    "for _ in range(100): os.fork() or signal.pause()": (Reason.EXIT, "exited", PROCESSES),
+    "for _ in range(100): os.fork() or signal.pause()": (Reason.EXIT, "exited", REFUSED_PROCESS),
 }
 
 
