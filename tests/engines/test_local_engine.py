@@ -1,7 +1,10 @@
 """The engine of this machine: contract, cores, priority, cancel pipes, lost workers.  Real processes."""
 
+import errno
 import gc
+import multiprocessing.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,7 +31,7 @@ from tests.support.paths import SUPPORT
 from tests.support.processes import command_lines_with, descendants, living_with
 from tournaments.config.load import load_tournament
 from tournaments.engines.base import Engine, EngineError, EngineWrapper, OnSnapshot, OnStart
-from tournaments.engines.local import open_local_engine
+from tournaments.engines.local import LocalEngine, open_local_engine
 from tournaments.files import durable
 from tournaments.processes.process_settings import GC_THRESHOLDS, SWITCH_S, prepare_for_many_games
 from tournaments.results.game_summary import GameSummary, PackedGame
@@ -113,6 +116,26 @@ async def test_games_have_a_lower_priority_on_request(tmp_path: Path) -> None:
             records = [(await local.play(job(bot, honest(), key=str(number)))).record for number in range(2)]
     assert [record.stderr[0] for record in records] == [f"nice {min(19, own + 7)}\n"] * 2
     assert all(record.result.reason is Reason.SCORE for record in records)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.EAGAIN, "Resource temporarily unavailable"), RuntimeError("can't start new thread")],
+    ids=["no process", "no thread"],
+)
+async def test_a_worker_that_cannot_be_started_is_a_failure_of_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> int:
+        raise error
+
+    async with engine(tmp_path, 1) as local:
+        assert isinstance(local, LocalEngine)
+        with monkeypatch.context() as busy:
+            busy.setattr(multiprocessing.util, "spawnv_passfds", fail)
+            with pytest.raises(EngineError, match=f"could be started: {re.escape(str(error))}"):
+                await local.check()
+        await local.check()
 
 
 def test_a_job_whose_cancel_pipe_is_gone_is_not_played(tmp_path: Path) -> None:

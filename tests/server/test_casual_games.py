@@ -1,5 +1,7 @@
 """Casual games with real bots in real worker processes, and their table in the database."""
 
+import errno
+import multiprocessing.util
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -353,6 +355,24 @@ async def test_only_the_operator_sees_why_the_server_cannot_run_a_bot(
         await until(lambda: table.trouble)
         assert table.trouble == shown
         assert [one.why for one in casual._context.failures.newest()] == [str(error)]
+
+
+async def test_a_worker_that_cannot_be_started_ahead_ends_no_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async with playing(tmp_path / "data") as (_harness, casual):
+        table = await begin(casual, bot(), PERSON)
+        await until(lambda: table.waits_for_person)
+        session = table.session
+        monkeypatch.setattr(multiprocessing.util, "spawnv_passfds", fail)
+        casual.prepare()
+        await until(casual._context.failures.newest)
+        assert table.session is session is not None
+        (failure,) = casual._context.failures.newest()
+        assert (failure.where, "Too many open files" in failure.why) == ("casual games", True)
 
 
 async def test_a_game_goes_on_after_a_move_whose_commit_was_not_confirmed(
