@@ -15,10 +15,10 @@ from pathlib import Path
 
 from protocol.codec import decode_bytes, encode
 from protocol.messages import End
+from referee.errors import RefereeError
 from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.live_feed import short_address
-from referee.process.launch import NotRunnableError
 from referee.process.player import USUAL_LIMITS, SessionPlayer
 
 END_LINE = encode(End())
@@ -41,7 +41,7 @@ class SocketPlayer(SessionPlayer):
     def __init__(self, index: int, player: Player, path: str, limits: Limits = USUAL_LIMITS) -> None:
         """Connect to the socket at ``path``.
 
-        Raises NotRunnableError if nothing listens there.
+        Raises RefereeError if the connection cannot be made: a player without a process is not at fault.
         """
         super().__init__(index, player, limits)
         self._lines_to_send: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -53,7 +53,8 @@ class SocketPlayer(SessionPlayer):
                 self._socket.connect(address)
         except OSError as error:
             self._socket.close()
-            raise NotRunnableError(f"the connection to this player could not be made: {error}") from error
+            why = f"the connection to {player.name} could not be made: {error}"
+            raise RefereeError(why) from error
 
     def wait_ready(self) -> None:
         """Begin to read the player's lines."""

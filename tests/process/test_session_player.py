@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from referee.adapters.game_follower import GameFollower
+from referee.errors import RefereeError
 from referee.games.catalog import AnyGame, parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.events import LineTooLong
@@ -146,6 +147,15 @@ def test_a_player_at_a_socket_may_read_a_thousand_lines_late(tmp_path: Path) -> 
             assert received.read() == "END\n"
         assert player.has_ended()
         assert player.close() == ""
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+async def test_a_player_at_a_socket_that_cannot_be_reached_does_not_lose(tmp_path: Path, seat: int) -> None:
+    players = (REMOTE, reading_bot()) if seat == 0 else (reading_bot(), REMOTE)
+    missing = str(tmp_path / "missing")
+    job = Job("remote", GAME, players, QUICK, sockets=(missing, "") if seat == 0 else ("", missing))
+    with pytest.raises(RefereeError, match=r"the connection to remote could not be made: \[Errno 2\]"):
+        await play_game(job)
 
 
 def test_a_person_has_more_time_than_the_bot() -> None:

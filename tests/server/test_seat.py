@@ -1,9 +1,12 @@
 """Games in worker processes with a player whose moves come from the server."""
 
+import json
 import os
+import resource
+import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,9 @@ from tests.support.processes import living_with
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import EngineError
 from tournaments.engines.local import LocalEngine, open_local_engine
+from tournaments.results.game_summary import PackedGame
 from tournaments.server.casual.seat import SeatClosedError, SeatedGame, open_game, open_seat, seated_player
+from tournaments.server.remote.remote_bots import RemoteBot
 
 pytestmark = pytest.mark.any_database
 
@@ -189,6 +194,57 @@ async def test_a_game_that_never_begins_ends_the_lines(tmp_path: Path) -> None:
         async with open_game(engine, replace(job(), players=(PERSON, PERSON)), 0, tmp_path) as game:
             assert [line async for line in game.seat] == []
             assert "could not be started" in (await game.result()).record.result.detail
+
+
+@contextmanager
+def no_free_descriptor() -> Iterator[None]:
+    """Let this process open no further file during the block."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+class ConnectedEngine:
+    """Engine whose game connects to its seat when no descriptor is left, and lasts until it is cancelled."""
+
+    concurrency = 1
+
+    def __init__(self) -> None:
+        self.is_cancelled = False
+
+    async def play(self, job: Job, *_: object) -> PackedGame:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, no_free_descriptor():
+            connection.connect(job.sockets[0])
+            try:
+                await trio.sleep_forever()
+            finally:
+                self.is_cancelled = True
+        raise AssertionError
+
+
+async def test_a_connection_that_cannot_be_accepted_is_a_failure_of_the_game(tmp_path: Path) -> None:
+    engine = ConnectedEngine()
+    with trio.fail_after(LIMIT_S), pytest.raises(EngineError, match="not be accepted: Too many open files"):
+        async with open_game(engine, job(), 0, tmp_path) as game:
+            await game.seat.receive()
+    assert engine.is_cancelled
+
+
+async def test_a_remote_bot_does_not_lose_if_the_connection_cannot_be_accepted(tmp_path: Path) -> None:
+    outbox, messages = trio.open_memory_channel[str](10)
+    bot = RemoteBot(1, "home", (), outbox)
+    with trio.fail_after(LIMIT_S), pytest.raises(EngineError, match="not be accepted: Too many open files"):
+        await bot.play(ConnectedEngine(), job(), 0, tmp_path)
+    sent = [
+        json.loads(messages.receive_nowait())["type"]
+        for _ in range(messages.statistics().current_buffer_used)
+    ]
+    assert sent == ["game", "failed"]
 
 
 async def test_a_path_that_is_too_long_for_a_socket(tmp_path: Path) -> None:

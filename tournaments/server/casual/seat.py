@@ -13,11 +13,13 @@ the seat receives the referee's lines and sends the player's:
         played = await game.result()
 
 The lines end when the game is over, also after a forfeit, and when it failed: ``result`` then raises the
-reason.  A player who does not go on forfeits the game by ``Seat.forfeit``, or the caller leaves the block,
-which cancels the game: nothing is recorded then.
+reason.  They end with an EngineError if this process cannot accept the worker's connection.  A player who
+does not go on forfeits the game by ``Seat.forfeit``, or the caller leaves the block, which cancels the game:
+nothing is recorded then.
 """
 
 import contextlib
+import errno
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -80,23 +82,36 @@ class Seat:
     async def receive(self) -> str | None:
         """Return the referee's next line, or None after the last one.
 
-        The game need not have begun yet.
+        The game need not have begun yet.  Raises EngineError if this process cannot accept the connection,
+        for example because it has too many open files: the caller then leaves the game.
         """
         while not self._received:
             if self._has_ended:
                 return None
-            try:
-                if self._connection is None:
-                    self._connection, _ = await self._listener.accept()
-                    self._begun.set()
-                    await self._send_forfeit()
-                data = await self._connection.recv(READ_BYTES)
-            except (OSError, trio.ClosedResourceError):  # the worker was killed, or the game never began
-                data = b""
+            data = b""
+            if self._connection is None:
+                self._connection = await self._accept()
+                self._begun.set()
+                await self._send_forfeit()
+            if self._connection is not None:
+                with contextlib.suppress(OSError, trio.ClosedResourceError):  # the worker was killed
+                    data = await self._connection.recv(READ_BYTES)
             self._has_ended = not data
-            self._begun.set()
             self._received += map(decode_bytes, self._lines.feed(data))
         return self._received.pop(0)
+
+    async def _accept(self) -> trio.socket.SocketType | None:
+        """Return the worker's connection; None if the game ended before it began.  Raises EngineError."""
+        try:
+            return (await self._listener.accept())[0]
+        except trio.ClosedResourceError:
+            return None
+        except OSError as error:
+            if error.errno == errno.EBADF:  # the listener was closed before
+                return None
+            raise EngineError(
+                f"{self.path}: the connection of a game could not be accepted: {error.strerror}"
+            ) from error
 
     async def send(self, line: str) -> None:
         """Send a line of the player.  It is judged there: an illegal move loses the game.
@@ -130,7 +145,7 @@ class Seat:
             try:
                 while data:
                     data = data[await self._connection.send(data) :]
-            except OSError as error:
+            except (OSError, trio.ClosedResourceError) as error:
                 raise SeatClosedError("the game is over, or its process has ended") from error
 
     def game_ended(self) -> None:

@@ -163,9 +163,9 @@ class RemoteBot:
                 async with open_game(engine, patient, index, scratch) as game, trio.open_nursery() as nursery:
                     nursery.start_soon(self._forward, game.seat, receiver)
                     nursery.start_soon(self._forfeit_if_lost, game.seat)
-                    async for line in game.seat:
-                        self.send("line", key=job.key, line=line)
                     try:
+                        async for line in game.seat:
+                            self.send("line", key=job.key, line=line)
                         packed = await game.result()
                     except (RefereeError, EngineError) as error:  # raised below, outside the nurseries
                         failure = error
