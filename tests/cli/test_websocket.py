@@ -21,6 +21,7 @@ from wsproto.events import (
     TextMessage,
 )
 
+from tournaments.cli.remote import websocket
 from tournaments.cli.remote.websocket import (
     CONNECT_S,
     MOST_BYTES,
@@ -169,6 +170,60 @@ async def test_a_stream_that_fails(server: Server, error: Exception, words: str)
             await client.receive()
         with pytest.raises(ConnectionLostError, match=words):
             await client.send("a line")
+
+
+class HaltingStream(trio.abc.SendStream):
+    """A stream that takes the first half of the data, and the second one when ``released`` is set."""
+
+    def __init__(self, stream: trio.abc.SendStream) -> None:
+        self.begun, self.released = trio.Event(), trio.Event()
+        self._stream = stream
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        half = len(data) // 2
+        await self._stream.send_all(data[:half])
+        self.begun.set()
+        await self.released.wait()
+        await self._stream.send_all(data[half:])
+
+    async def wait_send_all_might_not_block(self) -> None:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def test_a_message_that_has_begun_is_sent_as_a_whole(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A game may end, and cancel the task that sends the bot's lines, while one is being sent."""
+    async with connected(server) as client:
+        stream = HaltingStream(server.near.send_stream)
+        monkeypatch.setattr(server.near, "send_stream", stream)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.send, "the last line")
+            await stream.begun.wait()
+            nursery.cancel_scope.cancel()
+            stream.released.set()
+        await client.send("alive")
+        received = [await server.receive(), await server.receive()]
+    assert [event.data for event in received if isinstance(event, TextMessage)] == ["the last line", "alive"]
+
+
+@pytest.mark.usefixtures("autojump_clock")
+async def test_a_server_that_does_not_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket, "SEND_S", 5.0)
+    async with connected(server) as client, trio.open_nursery() as nursery:
+        monkeypatch.setattr(server.near, "send_stream", HaltingStream(server.near.send_stream))
+
+        async def receive() -> None:
+            with pytest.raises(ConnectionLostError, match="the server does not read"):
+                await client.receive()
+
+        nursery.start_soon(receive)
+        for _ in range(2):
+            with pytest.raises(ConnectionLostError, match="the server does not read"):
+                await client.send("a line")
 
 
 @pytest.mark.parametrize(

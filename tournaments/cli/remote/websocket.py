@@ -26,6 +26,10 @@ from tournaments.cli.remote.api_client import tls_failure
 
 CONNECT_S = 20.0
 """Seconds for a connection to be made and accepted."""
+SEND_S = 20.0
+"""Seconds in which the server must take a message.  The server has the same limit for this side."""
+CLOSE_S = 1.0
+"""Seconds in which the server must take the close frame, without which the connection ends as well."""
 READ_BYTES = 65_536
 MOST_BYTES = 1 << 20
 """Most bytes of a message or of a refusal: the server sends lines and sentences."""
@@ -56,9 +60,14 @@ class WebSocketClient:
         self._protocol = WSConnection(ConnectionType.CLIENT)
         self._events: list[Event] = []
         self._sending = trio.Lock()
+        self._why_lost = ""
+        """Reason for which this side has closed the connection; empty if it has not."""
 
     async def send(self, text: str) -> None:
-        """Send a message.  Raises ConnectionLostError."""
+        """Send a message.  Raises ConnectionLostError.
+
+        A message that has begun is sent as a whole, also if this task is cancelled meanwhile.
+        """
         await self._send(TextMessage(data=text))
 
     async def receive(self) -> str:
@@ -102,15 +111,15 @@ class WebSocketClient:
 
     async def close(self) -> None:
         """Send a close frame, if the connection still takes one."""
-        with suppress(ConnectionLostError, ProtocolError):
-            await self._send(CloseConnection(code=CloseReason.NORMAL_CLOSURE))
+        with suppress(ConnectionLostError):
+            await self._send(CloseConnection(code=CloseReason.NORMAL_CLOSURE), CLOSE_S)
 
     async def _next(self) -> Event:
         while not self._events:
             try:
                 data = await self._stream.receive_some(READ_BYTES)
             except (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as error:
-                raise ConnectionLostError(str(error) or "it broke off") from error
+                raise ConnectionLostError(self._why_lost or str(error) or "it broke off") from error
             try:
                 self._protocol.receive_data(bytes(data) or None)
                 self._events += self._protocol.events()
@@ -120,12 +129,20 @@ class WebSocketClient:
                 raise ConnectionLostError("it broke off")
         return self._events.pop(0)
 
-    async def _send(self, event: Event) -> None:
+    async def _send(self, event: Event, limit_s: float | None = None) -> None:
+        """Send an event within ``limit_s`` seconds, by default SEND_S.  Raises ConnectionLostError."""
         async with self._sending:
             try:
-                await self._stream.send_all(self._protocol.send(event))
+                data = self._protocol.send(event)
+                # A send_all() that is cancelled leaves half a frame, and no SSLStream can be used after it.
+                with trio.CancelScope(shield=True), trio.fail_after(SEND_S if limit_s is None else limit_s):
+                    await self._stream.send_all(data)
+            except trio.TooSlowError as error:
+                self._why_lost = "the server does not read"
+                await trio.aclose_forcefully(self._stream)  # which the task that receives notices
+                raise ConnectionLostError(self._why_lost) from error
             except (trio.BrokenResourceError, trio.ClosedResourceError, ProtocolError, OSError) as error:
-                raise ConnectionLostError(str(error) or "it broke off") from error
+                raise ConnectionLostError(self._why_lost or str(error) or "it broke off") from error
 
 
 def _refusal(status: int, body: bytes) -> RefusedError:
@@ -176,8 +193,7 @@ async def open_websocket(base: str, target: str, token: str) -> AsyncIterator[We
         except OSError as error:
             raise ConnectionLostError(error.strerror or str(error)) from error
         yield client
-        with trio.move_on_after(1):
-            await client.close()
+        await client.close()
     finally:
         if stream is not None:
             await trio.aclose_forcefully(stream)
