@@ -13,6 +13,7 @@ from tests.server.harness import until
 from tests.web.played_course import LOST_BY_FAULT, SECRET, Played, played_game
 from tests.web.site import DOMAIN, World
 from tournaments.course.model import Challenge, ChallengeState, Role
+from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError
 from tournaments.results.store import Store
 from tournaments.web.api.remote import NOT_ADMITTED
@@ -353,6 +354,25 @@ async def test_a_remote_bot_stays_connected_while_the_database_is_away(
         monkeypatch.setattr(played.world.course.tokens, "find", away)
         await until(lambda: len(failures) > 1 or home.closed)
         assert not home.closed
+
+
+async def test_a_remote_bot_is_connected_although_the_database_goes_away_just_then(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = played.world.site
+    settings = await site.settings()
+    results = [settings]
+
+    async def once() -> Settings:
+        await trio.lowlevel.checkpoint()
+        if not results:
+            raise StoreError("the database is away", is_ours=True)
+        return results.pop()
+
+    monkeypatch.setattr(site, "settings", once)
+    async with connected(played, "home") as home:
+        await until(lambda: home.received or home.closed)
+    assert home.received[0] == {"type": "welcome", "name": "home", "game": settings.game}
 
 
 async def test_a_remote_bot_is_told_that_the_server_shuts_down(played: Played) -> None:

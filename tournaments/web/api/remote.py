@@ -55,8 +55,8 @@ async def serve_remote_bot(socket: WebSocket, context: RequestContext) -> None:
         WebError: The bot cannot be connected; nothing was sent.
 
     """
-    site, team_id = context.site, context.user.team_id if context.user is not None else None
-    remotes: RemoteBots = site.service.challenges.remotes
+    team_id = context.user.team_id if context.user is not None else None
+    remotes: RemoteBots = context.site.service.challenges.remotes
     if team_id is None:
         raise Forbidden("You are in no team yet: ask the lecturer.")
     name = socket.query_params.get("name", "")
@@ -75,8 +75,7 @@ async def serve_remote_bot(socket: WebSocket, context: RequestContext) -> None:
     if bot is not None:
         try:
             with remotes.connected(bot):
-                settings = await site.settings()
-                bot.send("welcome", name=name, game=settings.game)
+                bot.send("welcome", name=name, game=context.settings.game)
                 code, reason = await _serve(socket, context, bot, waiting)
         except RemoteBotError as error:  # another one was connected meanwhile
             reason = str(error)
