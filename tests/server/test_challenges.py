@@ -1,7 +1,7 @@
 """Challenges in a service: they are played once, in turn, in the lowest class, and survive a restart."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +17,10 @@ from tests.server.harness import LIMIT_S, Harness, first_games, open_harness, un
 from tests.support.courses import NOW
 from tournaments.course.model import BotChoice, Challenge, ChallengeState, CompetitionKind, CourseError
 from tournaments.course.schema import challenge
-from tournaments.database.base import Connections
+from tournaments.database.base import Connections, StoreError
 from tournaments.database.location import Database
-from tournaments.results.game_summary import GameSummary
+from tournaments.results.game_summary import GameSummary, PackedGame
+from tournaments.results.store import Store
 from tournaments.server.challenges import challenge_runner
 from tournaments.server.challenges.challenge_games import ChallengeGame, Score, game_of
 from tournaments.server.challenges.challenge_runner import MOST_TRIES, Challenges
@@ -290,6 +291,33 @@ async def test_a_challenge_fails_at_its_last_try(tmp_path: Path, monkeypatch: py
             await ended(harness, await ask(harness, challenges))
         assert len(harness.engine.begun) == MOST_TRIES
         assert waits == [*range(1, MOST_TRIES)]
+
+
+async def test_a_game_that_could_not_be_stored_is_stored_later_and_not_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A remote bot was sent its result already."""
+    async with open_harness(tmp_path) as plain:
+        harness = plain.with_context(config=ServiceConfig(slots=2, retry_s=0.001))
+        harness.version("Team 1")
+        add_all, tries = Store.add_all, list[str]()
+
+        def add_all_at_the_third_try(store: Store, packed: Sequence[PackedGame]) -> set[str]:
+            (key,) = (one.summary.key for one in packed)
+            tries.append(key)
+            if tries.count(key) < 3:
+                raise StoreError("the database is away", is_ours=True)
+            return add_all(store, packed)
+
+        monkeypatch.setattr(Store, "add_all", add_all_at_the_third_try)
+        async with challenging(harness) as challenges:
+            with connected(harness, challenges, "home") as home:
+                over = await ended(harness, await ask(harness, challenges, remote="home"))
+        keys = ["c0000001-01-1", "c0000001-01-2"]
+        assert (over.state, over.played) == (ChallengeState.FINISHED, 2)
+        assert harness.engine.begun == home.games == keys
+        assert [message["key"] for message in home.received if message["type"] == "over"] == keys
+        assert [tries.count(key) for key in keys] == [3, 3]
 
 
 async def test_an_unexpected_error_ends_one_challenge_alone(tmp_path: Path) -> None:

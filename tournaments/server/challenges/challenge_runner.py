@@ -231,6 +231,7 @@ class Challenges:
 
     async def _play_with_retries(self, challenge: Challenge) -> None:
         failures = 0
+        unstored: dict[str, PackedGame] = {}
 
         def on_stored() -> None:
             nonlocal failures
@@ -240,7 +241,7 @@ class Challenges:
             if failures:
                 await trio.sleep(wait_s(failures, self._context.config.retry_s))
             try:
-                await self._play_games(challenge, on_stored)
+                await self._play_games(challenge, unstored, on_stored)
             except CannotPlayError as error:
                 if not error.is_ours:
                     await self._end(challenge, ChallengeState.FAILED, f"{error}.")
@@ -262,8 +263,13 @@ class Challenges:
         now, course = self._context.now(), self._context.course
         await trio.to_thread.run_sync(course.challenges.end, challenge.id, state, now, message)
 
-    async def _play_games(self, challenge: Challenge, on_stored: Callable[[], None]) -> None:
+    async def _play_games(
+        self, challenge: Challenge, unstored: dict[str, PackedGame], on_stored: Callable[[], None]
+    ) -> None:
         """Play the games of a challenge that are not stored yet; ``on_stored`` is called after each of them.
+
+        ``unstored`` has the games that were played and could not be stored, by key.  They are stored by the
+        next try, and not played again: a remote bot was sent their results.
 
         Raises CannotPlayError, CourseError, StoreError, and others of OUR_FAILURES.
         """
@@ -275,7 +281,10 @@ class Challenges:
         played = await trio.to_thread.run_sync(self._count, challenge)
         for game in games_of(challenge):
             if game.key not in played:
-                await self._play_game(challenge, competition, game)
+                if game.key not in unstored:
+                    unstored[game.key] = await self._play_game(challenge, competition, game)
+                await self._store(competition, game, unstored[game.key])
+                del unstored[game.key]
                 on_stored()
                 await trio.to_thread.run_sync(self._count, challenge)
         await self._end(challenge, ChallengeState.FINISHED)
@@ -287,8 +296,10 @@ class Challenges:
         self._context.course.challenges.count(challenge.id, score.wins, score.draws, score.losses)
         return {game.key for game in games}
 
-    async def _play_game(self, challenge: Challenge, competition: Competition, game: ChallengeGame) -> None:
-        """Play a game and store it.  Raises CannotPlayError, StoreError, and others of OUR_FAILURES."""
+    async def _play_game(
+        self, challenge: Challenge, competition: Competition, game: ChallengeGame
+    ) -> PackedGame:
+        """Play a game.  Raises CannotPlayError, StoreError, and others of OUR_FAILURES."""
         spec = str(competition.spec["game"])
         sides = [(challenge.bot, challenge.bot_name), (challenge.opponent, challenge.opponent_name)]
         seated = sides if game.leg == 1 else sides[::-1]
@@ -308,6 +319,10 @@ class Challenges:
                     packed = await self._counted(self._context.engine.play, job)
             else:
                 packed = await self._play_remote(challenge, game, spec, remote, seated[remote], players)
+        return packed
+
+    async def _store(self, competition: Competition, game: ChallengeGame, packed: PackedGame) -> None:
+        """Store a game that has been played.  Raises StoreError."""
 
         def store() -> None:
             with self._stores.using(competition.slug) as opened:
