@@ -4,6 +4,7 @@ import http.client
 import io
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -22,10 +23,11 @@ import trio
 from click.testing import Result
 
 from sample_bots.starters_catalog import STARTERS, starter_directory
-from tests.server.harness import GAME
+from tests.server.harness import GAME, lasting_command
 from tests.server.served_course import ServedCourse, Student, served_course
 from tests.support.builders import KALARENA, invoke, kalarena, one_object, run_command
 from tests.support.ordinary_user import as_ordinary_user
+from tests.support.processes import command_lines_with
 from tournaments.bots.upload.archive import read_upload
 from tournaments.cli.remote import api_client, home_bot
 from tournaments.cli.remote import connect as connect_module
@@ -832,6 +834,71 @@ def test_a_game_that_the_bot_cannot_play_is_forfeited(connect: Connect) -> None:
     assert socket.lines == ["the bot at home could not be started"]
     assert "the bot cannot play as it is: no game 'chess'" in done.stderr
     assert "the bot could not be started: no game 'chess'" in done.stderr
+
+
+def built_bot(folder: Path, build: str, program: str) -> str:
+    """Write a bot that is built from bot.c by a shell command; return its path."""
+    folder.mkdir()
+    (folder / "bot.c").write_text(program)
+    (folder / "bot.toml").write_text(
+        f"command = ['python3', 'bot.py']\nbuild = ['sh', '-c', {json.dumps(build)}]\nmade = ['bot.py']\n"
+    )
+    return str(folder)
+
+
+def test_a_lost_connection_is_made_again_during_a_build(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect_module, "ALIVE_S", 0.001)
+    os.mkfifo(tmp_path / "go")
+    go = os.open(tmp_path / "go", os.O_RDWR)
+    folder = tmp_path / "mybot"
+    bot = built_bot(
+        folder,
+        "mkdir building && echo build >> builds && read go < ../go && cp bot.c bot.py && rmdir building",
+        HOME_BOTS["speaks"][0],
+    )
+
+    def is_building(_: Socket) -> bool:
+        return (folder / "building").exists()
+
+    def release(_: Socket) -> bool:
+        assert is_building(again)
+        return os.write(go, b"go\n") > 0
+
+    again = Socket(
+        WELCOME,
+        game_message(),
+        release,
+        json.dumps({"type": "line", "key": "c3-1", "line": "START;South"}),
+        lambda socket: bool(socket.lines),
+        REPLACED,
+    )
+    done = connect(Socket(WELCOME, is_building, LOST), again, bot=bot)
+    os.close(go)
+    assert (again.lines, (folder / "builds").read_text()) == (["START;South"], "build\n")
+    assert "could not be" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_a_build(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setattr(connect_module, "ALIVE_S", 0.001)
+    compiler = lasting_command(6)
+
+    def is_compiling(_: Socket) -> bool:
+        return len(command_lines_with(compiler)) == 3  # with the shell's
+
+    def end(_: Socket) -> bool:
+        os.kill(os.getpid(), number)
+        return True
+
+    bot = built_bot(tmp_path / "mybot", f"{compiler} & {compiler}; true", "")
+    done = connect(Socket(WELCOME, is_compiling, end), bot=bot)
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (130, "disconnected")
+    assert done.stderr == "", "the build was not waited for, until its time limit"
+    assert command_lines_with(compiler) == []
 
 
 HOME_BOTS = {

@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -20,6 +21,7 @@ from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.judge.verdict_text import visible
 from referee.playing import Job
+from referee.process.subreaper import become_subreaper, kill_orphans, spare_children
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
 from tournaments.bots.errors import BotError
@@ -50,6 +52,8 @@ LONGEST_LINE = 8_000
 TAKEN_OVER = 4001
 """Close code of the server for a connection that another one of the same name has replaced."""
 TOO_MANY, SERVER_ERRORS = 429, 500
+CLEANUP_S = 1.0
+"""Most seconds in which the thread of a build that was ended removes the build's files."""
 
 
 @click.command("connect")
@@ -88,7 +92,11 @@ def command(
     warn_of_exposure(client)
     name = name or re.sub(r"[^A-Za-z0-9_.-]+", "-", player.name).strip("-_.")[:30] or "bot"
     home = _Home(client, name, player.capabilities, prepare, confined, Limits(memory_mb=memory_mb))
-    stopped = trio.run(home.run)
+    with spare_children():
+        try:
+            stopped = trio.run(home.run)
+        finally:
+            home.end_build()
     if isinstance(stopped, Exception):
         raise stopped
     click.echo("disconnected")
@@ -110,7 +118,11 @@ class _Home:
         """``prepare`` returns the bot for a game, built if it is not up to date; see ``_prepared``."""
         self._client, self._name, self._capabilities = client, name, capabilities
         self._prepare, self._sandbox, self._limits = prepare, sandbox, limits
-        self._preparing = trio.Lock()  # a second build would see the half-made products of the first
+        # A second build would see the half-made products of the first.
+        self._preparing = trio.Semaphore(1)
+        self._building = threading.Lock()
+        self._nursery: trio.Nursery | None = None
+        """Nursery of builds, which outlast connections."""
         self._was_connected = False
         self._failures = 0
 
@@ -119,6 +131,7 @@ class _Home:
         error: Exception | None = None
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with trio.open_nursery() as nursery:
+                self._nursery = nursery
 
                 async def stop() -> None:
                     async for _ in signals:
@@ -213,8 +226,36 @@ class _Home:
 
         Raises BotError; SpecError for a game that this version does not have.
         """
-        async with self._preparing:
-            return await trio.to_thread.run_sync(self._prepare, game)
+        assert self._nursery is not None
+        await self._preparing.acquire()
+        sender, receiver = trio.open_memory_channel[Player | Exception](1)
+        self._nursery.start_soon(self._build, game, sender)
+        prepared = await receiver.receive()
+        if isinstance(prepared, Exception):
+            raise prepared
+        return prepared
+
+    async def _build(self, game: str, sender: trio.MemorySendChannel[Player | Exception]) -> None:
+        """Prepare the bot for a game, and send it or the error; a broken connection does not end this."""
+
+        def prepare() -> Player:
+            with self._building:
+                return self._prepare(game)
+
+        try:
+            prepared: Player | Exception = await trio.to_thread.run_sync(prepare, abandon_on_cancel=True)
+        except (BotError, SpecError) as error:
+            prepared = error
+        finally:
+            self._preparing.release()
+        sender.send_nowait(prepared)
+
+    def end_build(self) -> None:
+        """End a build that is under way, after ``run``.  Blocks, for two seconds at most."""
+        if self._building.locked():
+            become_subreaper()  # of the processes that the build's command has started
+            kill_orphans()
+            self._building.acquire(timeout=CLEANUP_S)
 
     async def _prepare_ahead(self, game: str) -> None:
         """Build the bot before its first game, in whose time it would be built otherwise."""
