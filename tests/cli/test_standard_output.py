@@ -1,11 +1,16 @@
 """Standard output that takes nothing: a full disk, a reader that has gone, and a closed descriptor."""
 
 import json
+import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import AcceptConnection, TextMessage
 
 from tests.reporting.reports import write_store
 from tests.support.builders import KALARENA, RUN_LIMIT_S, run_command
@@ -21,6 +26,7 @@ FORKS = """
 import io, json, os, sys, traceback
 from tournaments.cli import games, verify
 from tournaments.cli.main import entry
+from tournaments.cli.remote import connect
 from tournaments.cli.tournament import export, table
 
 commands, disk = json.loads(sys.argv[1]), sys.argv[2]
@@ -68,13 +74,44 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def welcoming_server() -> Iterator[str]:
+    """The address of a server that welcomes each remote bot, and then sends nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                protocol = WSConnection(ConnectionType.SERVER)
+                with connection:
+                    protocol.receive_data(connection.recv(65_536))
+                    assert list(protocol.events())
+                    welcome = TextMessage(json.dumps({"type": "welcome", "game": "kalah(2,1)"}))
+                    connection.sendall(protocol.send(AcceptConnection()) + protocol.send(welcome))
+                    while connection.recv(65_536):
+                        pass
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not FULL_DISK.exists(), reason="no /dev/full here")
-def test_a_full_disk_is_one_message_and_a_reader_that_has_gone_is_none(folder: Path) -> None:
-    done = run_command([sys.executable, "-c", FORKS, json.dumps(COMMANDS), str(FULL_DISK)], folder)
+def test_a_full_disk_is_one_message_and_a_reader_that_has_gone_is_none(
+    folder: Path, welcoming_server: str
+) -> None:
+    at_home = ("connect", "first_legal", "--server", welcoming_server, "--token", "kal_x", "--sandbox", "off")
+    commands = {**COMMANDS, "connect": at_home}
+    done = run_command([sys.executable, "-c", FORKS, json.dumps(commands), str(FULL_DISK)], folder)
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert len(found) == 4 * len(COMMANDS)
+    assert len(found) == 4 * len(commands)
     for name, output, status, errors in found:
         assert status == 1, (name, output, errors)
         if output == "disk":

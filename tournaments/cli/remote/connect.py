@@ -95,6 +95,13 @@ def command(
     with spare_children():
         try:
             stopped = trio.run(home.run)
+        except BaseExceptionGroup as group:
+            from tournaments.running.runner import first_error  # takes long to import
+
+            leaf = first_error(group)
+            if isinstance(leaf, OSError):  # standard output takes nothing, for which ``entry`` has a message
+                raise leaf from group  # noqa: ASYNC123 - only its message is shown, and that is whole
+            raise
         finally:
             home.end_build()
     if isinstance(stopped, Exception):
