@@ -106,7 +106,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         "rule[5].checks[1]: checks nothing: give it one or more of faults_at_most, games_at_least, "
         "unique_games_at_least, points_at_least, mean_move_ms_at_most, beats",
         "rule[5].checks[2].faults: unknown key; did you mean 'faults_at_most'?",
-        "rule[6].name: must be a text of 1 to 200 characters",
+        "rule[6].name: must not be empty",
         "rule[6].marks: must be a finite number, not inf",
         "rule[7].use: must be 'rating' or 'low', not 'high'",
         "rond: unknown key; did you mean 'round'?",

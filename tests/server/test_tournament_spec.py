@@ -157,7 +157,8 @@ UNKNOWN = "references: there is no reference player"
         ({"references": ["ladder:99"]}, "references: 'ladder:99': "),
         ({"references": ["/bin/sh"]}, f"{UNKNOWN} '/bin/sh'; there are first_legal, "),
         ({"references": ["python3 -c x"]}, f"{UNKNOWN} 'python3 -c x'"),
-        ({"title": ""}, "title: must be a text of 1 to 200 characters"),
+        ({"title": ""}, "title: must not be empty"),
+        ({"title": "x" * 201}, "title: must be a text of at most 200 characters"),
         ({"time": 5}, "time: must be a table of keys, not 5"),
     ],
 )

@@ -26,7 +26,7 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
     context = item.get("ctx", {})
     given = shown(item["input"])
     noun = (
-        location[-1] if location and location[-1] in ("bots", "authors", "games", "references") else "words"
+        location[-1] if location and location[-1] in ("bots", "authors", "games", "references") else "items"
     )
     match item["type"]:
         case "extra_forbidden":
@@ -36,11 +36,19 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
         case "value_error":
             return f"{where.removesuffix('.bot')}: {context['error']}"
         case "too_short":
-            return f"{where}: needs at least {context['min_length']} {noun}"
+            return f"{where}: needs at least {_counted(context['min_length'], noun)}"
         case "too_long":
-            return f"{where}: at most {context['max_length']} {noun}, not {context['actual_length']}"
-        case "string_too_short" | "string_too_long":
-            return f"{where}: must be a text of 1 to 200 characters"
+            return f"{where}: at most {_counted(context['max_length'], noun)}, not {context['actual_length']}"
+        case "string_too_short" if context["min_length"] == 1:
+            return f"{where}: must not be empty"
+        case "string_too_short":
+            return f"{where}: must be a text of at least {context['min_length']} characters"
+        case "string_too_long":
+            return f"{where}: must be a text of at most {context['max_length']} characters"
+        case "string_pattern_mismatch" if "\0" in item["input"]:
+            return f"{where}: must not have a NUL character"
+        case "string_pattern_mismatch":
+            return f"{where}: must be a text that matches {context['pattern']}, not {given}"
         case "int_parsing" | "int_from_float" | "int_parsing_size" | "int_type":
             return f"{where}: must be a whole number, not {given}"
         case "float_parsing" | "float_type":
@@ -55,6 +63,10 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
             return f"{where}: {no_list(item['input'])}"
     message = item["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     return f"{where}: must be {message}, not {given}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun.removesuffix('s') if number == 1 else noun}"
 
 
 TAG = "kind"

@@ -160,7 +160,7 @@ def _validation_problems(error: ValidationError) -> Iterator[str]:
         if location in (("rule",), ("penalty",), ("override",)) and item["type"] == "list_type":
             yield f"{location[0]}: write [[{location[0]}]] for each {location[0]}, with its keys below"
             continue
-        lines = problem_line(item, MarksFile).replace("at least 1 words", "at least one entry")
+        lines = problem_line(item, MarksFile).replace("at least 1 item", "at least one entry")
         yield from lines.split("\n")
 
 
