@@ -1,6 +1,6 @@
 """A bot at home in one game of a server: its process, between the referee's lines and its own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import trio
@@ -25,7 +25,7 @@ class HomeBot:
         """Send a line of the referee to the bot; return False if the bot takes none any more."""
         return isinstance(self._bot.write(line), Sent)
 
-    async def lines(self) -> AsyncIterator[str]:
+    async def lines(self) -> AsyncGenerator[str, None]:
         """Iterate over the bot's lines, until its output ends."""
         while self._bot.output_ended_at is None:
             await trio.lowlevel.wait_readable(self._bot.stdout)
