@@ -242,6 +242,17 @@ def test_invalid_decisions(course: Course, submitter: Submitter) -> None:
             course.versions.decide(number, FAILED, NO_CHECK, None, 0, NOW)
 
 
+def test_versions_without_a_result(course: Course, submitter: Submitter) -> None:
+    states = [QUEUED, CHECKING, QUALIFIED, FAILED, STUCK]
+    versions = [submitter.submit(f"c{number}", after(seconds=number)) for number in range(6)]
+    course.versions.begin_check(versions[1].id)
+    for version, state in zip(versions[2:5], states[2:], strict=True):
+        decide(course, version, state)
+    course.versions.withdraw(versions[5].id, withdrawn=True)
+    assert [version.number for version in course.versions.without_result()] == [1, 2, 5]
+    assert [version.number for version in course.versions.without_result(after(seconds=1))] == [1, 2]
+
+
 # Any actions in any order
 
 

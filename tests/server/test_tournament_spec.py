@@ -37,8 +37,9 @@ def version(number: int, team: int, **changes: Any) -> Version:
 class FakeVersions:
     """Versions and teams of a course."""
 
-    def __init__(self, *versions: Version) -> None:
+    def __init__(self, *versions: Version, without_result: Iterable[Version] = ()) -> None:
         self.versions = {one.id: one for one in versions}
+        self.pending = list(without_result)
         self.asked: datetime | None = None
 
     def by_ids(self, version_ids: Iterable[int]) -> dict[int, Version]:
@@ -47,6 +48,9 @@ class FakeVersions:
     def current(self, at: datetime | None = None) -> Mapping[int, Version]:
         self.asked = at
         return {one.team_id: one for one in self.versions.values()}
+
+    def without_result(self, at: datetime | None = None) -> list[Version]:
+        return [one for one in self.pending if at is None or one.submitted_at <= at]
 
     def all(self) -> list[Team]:
         return TEAMS
@@ -218,6 +222,33 @@ def test_frozen_versions_are_those_of_that_moment() -> None:
 def test_no_version_is_frozen_yet(frozen_at: datetime | None, sentence: str) -> None:
     (one,) = problems(lambda: chosen_by(read(bots="frozen"), frozen_at=frozen_at))
     assert one.startswith(sentence)
+
+
+def test_frozen_versions_that_were_in_time_and_have_no_result_are_named() -> None:
+    queued, checking, stuck = VersionState.QUEUED, VersionState.CHECKING, VersionState.STUCK
+    frozen_at = after(hours=-1)
+    in_time = {"submitted_at": after(hours=-2)}
+    course = FakeVersions(
+        version(1, 1),
+        version(2, 2),
+        without_result=[
+            version(1, 2, state=queued, **in_time),  # a newer version of this team has qualified
+            version(4, 9, state=queued, **in_time),  # of a team that is gone
+            version(5, 1, state=checking, **in_time),
+            version(6, 3, state=queued, **in_time),  # no other version of this team has qualified
+            version(7, 2, state=stuck, **in_time),
+            version(8, 2, state=queued, submitted_at=NOW),  # too late
+        ],
+    )
+    assert problems(lambda: course.candidates(read(bots="frozen"), frozen_at)) == [
+        "bots: Alpha v7 was submitted in time, and could not be checked because of the host: have it checked "
+        "again, take it out of use, or choose versions yourself",
+        "bots: beta v5 was submitted in time, and is still being checked: wait for its check, or choose "
+        "versions yourself",
+        "bots: gamma v6 was submitted in time, and is still being checked: wait for its check, or choose "
+        "versions yourself",
+    ]
+    assert [one.name for one in course.candidates(read(), frozen_at)] == ["Alpha v2", "beta v1"]
 
 
 def test_listed_versions_keep_their_order() -> None:

@@ -370,6 +370,17 @@ async def test_a_tournament_is_previewed_and_created(played: Played, monkeypatch
     assert spec.time.move_s == 1
 
 
+async def test_the_preview_names_current_versions_that_are_not_checked_yet(played: Played) -> None:
+    fields = {"format": "round-robin", "title": "Final", "bots": "current", "references": "first_legal"}
+    remark = "Not checked yet, and therefore left out: Team 1 v2."
+    async with played.world.browser("lecturer") as browser:
+        before = await sent(browser, "/teach/tournaments/new", 200, **fields)
+        played.add_version()
+        after = await sent(browser, "/teach/tournaments/new", 200, **fields)
+    assert "left out" not in main_of(before)
+    assert remark in main_of(after).replace(" .", ".")
+
+
 async def test_versions_are_chosen_and_problems_of_a_tournament_are_shown(played: Played) -> None:
     ids = [version.id for version in played.versions.values()]
     async with played.world.browser("lecturer") as browser:

@@ -105,6 +105,20 @@ class Versions:
         states = [state.value for state in VersionState if not state.is_decided]
         return self._listed(select(version).where(version.c.state.in_(states)).order_by(version.c.id))
 
+    def without_result(self, at: datetime | None = None) -> list[Version]:
+        """Return the versions that may still qualify: those that are not decided, and those that are stuck.
+
+        The oldest is first.  Withdrawn versions are left out.  With ``at``, only versions that were submitted
+        at or before that moment count.
+        """
+        states = [
+            state.value for state in VersionState if not state.is_decided or state is VersionState.STUCK
+        ]
+        may_qualify = version.c.state.in_(states) & version.c.withdrawn.is_(False)
+        if at is not None:
+            may_qualify &= version.c.submitted_at <= at
+        return self._listed(select(version).where(may_qualify).order_by(version.c.id))
+
     def begin_check(self, version_id: int) -> Version:
         """Record the beginning of a check, of a version that waits for one or whose check was interrupted.
 

@@ -76,12 +76,45 @@ def candidates(
         found = versions.current(frozen_at if spec.bots == FROZEN else None).values()
         of_teams = [version for version in found if version.team_id in names]
         chosen = sorted(of_teams, key=lambda version: names[version.team_id].casefold())
+        if spec.bots == FROZEN:
+            problems += [
+                f"bots: {_name(names, version)} was submitted in time, and {_pending(version)}, or choose "
+                "versions yourself"
+                for version in _without_result(versions, names, chosen, frozen_at)
+            ]
     if problems:
         raise TournamentSpecError(problems)
     return [
         *(Candidate(_name(names, version), names[version.team_id], version) for version in chosen),
         *map(Candidate, spec.references),
     ]
+
+
+def names_without_result(chosen: Sequence[Candidate], versions: Versions, teams: Teams) -> list[str]:
+    """Return the names of versions that will replace a team's current version if they qualify, by team."""
+    names = {team.id: team.name for team in teams.all()}
+    current = [one.version for one in chosen if one.version is not None]
+    return [_name(names, version) for version in _without_result(versions, names, current)]
+
+
+def _without_result(
+    versions: Versions, names: Mapping[int, str], chosen: Iterable[Version], at: datetime | None = None
+) -> list[Version]:
+    """Return the versions, newer than those chosen for their teams, whose checks have no result, by team."""
+    numbers = {version.team_id: version.number for version in chosen}
+    newer = [
+        version
+        for version in versions.without_result(at)
+        if version.team_id in names and version.number > numbers.get(version.team_id, 0)
+    ]
+    return sorted(newer, key=lambda version: (names[version.team_id].casefold(), version.number))
+
+
+def _pending(version: Version) -> str:
+    """Return the reason why a version has no result, and a remedy."""
+    if version.state is VersionState.STUCK:
+        return "could not be checked because of the host: have it checked again, take it out of use"
+    return "is still being checked: wait for its check"
 
 
 def _name(names: Mapping[int, str], version: Version) -> str:

@@ -14,7 +14,7 @@ from tournaments.config.tournament_file import WITHOUT_ROUNDS, RandomOpenings, R
 from tournaments.course.model import CompetitionKind, Version, VersionState
 from tournaments.course.settings import Settings, frozen_moment
 from tournaments.results.game_summary import GameSummary
-from tournaments.server.competitions.entrants import candidates
+from tournaments.server.competitions.entrants import candidates, names_without_result
 from tournaments.server.competitions.tournament_spec import (
     CURRENT,
     FixedSpec,
@@ -275,7 +275,12 @@ async def _preview(request: Request, spec: TournamentSpec) -> Preview:
         now,
     )
     practice = await practice_games(site)
-    return await in_thread(preview_of, spec, chosen, practice, site.service.tournament_slots)
+    preview = await in_thread(preview_of, spec, chosen, practice, site.service.tournament_slots)
+    if spec.bots != CURRENT:
+        return preview
+    course = site.course
+    found = await in_thread(names_without_result, chosen, course.versions, course.teams)
+    return replace(preview, without_result=found)
 
 
 async def practice_games(site: Site) -> Sequence[GameSummary]:

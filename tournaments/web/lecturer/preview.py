@@ -27,6 +27,8 @@ class Preview:
     """Number of practice games from which the duration is estimated."""
     slots: int
     """Games at a time."""
+    without_result: Sequence[str] = ()
+    """Names of versions that take part instead if they qualify before the tournament is created."""
 
     @property
     def lasts(self) -> str:
