@@ -36,8 +36,8 @@ from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
 from tournaments.results.rulings import RulingError
-from tournaments.results.store import Store
-from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES, open_run
+from tournaments.results.store import Store, StoreError
+from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES, Run, open_run
 from tournaments.server.competitions import tournament_manager
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.competitions.tournament_spec import TournamentSpecError, free_slug
@@ -127,6 +127,48 @@ async def test_problems_are_reported_before_a_tournament_is_created(tmp_path: Pa
         assert harness.course.competitions.all() == []
         with pytest.raises(CourseError, match="no competition 77"):
             await tournaments.start(77)
+
+
+async def test_pages_show_a_tournament_that_is_not_in_its_store_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[TournamentResults] = []
+
+    def read_and_open(*arguments: Any) -> Run:
+        (made,) = harness.course.competitions.all()
+        found.append(trio.from_thread.run(tournaments.summary, made.id))
+        return open_run(*arguments)
+
+    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+        with monkeypatch.context() as patched:
+            patched.setattr(tournament_manager, "open_run", read_and_open)
+            made = await create(tournaments, format={"kind": "swiss"}, rounds=2)
+        after = await tournaments.summary(made.id, wait=True)
+    (before,) = found
+    assert before.head is None
+    assert replace(before, head=after.head) == after
+    assert before.about == after.about
+    assert after.head is not None
+
+
+async def test_a_tournament_that_cannot_be_stored_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> Run:
+        raise StoreError("the disk is full", is_ours=True)
+
+    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+        with monkeypatch.context() as patched:
+            patched.setattr(tournament_manager, "open_run", fail)
+            with pytest.raises(StoreError, match="the disk is full"):
+                await create(tournaments)
+        (lost,) = harness.course.competitions.all()
+        assert lost.state is CompetitionState.DELETED
+        actions = [entry.action for entry in harness.course.journal.entries(2)]
+        assert actions == ["tournament.delete", "tournament.create"]
+        made = await create(tournaments)
+        assert (made.slug, made.state) == ("cup-2", CREATED)
+        assert (await tournaments.summary(made.id)).total == 6
 
 
 async def test_simultaneous_tournaments_share_the_slots(tmp_path: Path) -> None:

@@ -20,7 +20,10 @@ from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.course.settings import Settings, frozen_moment
 from tournaments.reporting.tournament_results import TournamentResults
+from tournaments.results.store import NothingKeptError, Store
 from tournaments.server.cache import SingleFlightCache
+from tournaments.server.competitions.entrants import planned
+from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpecError
 from tournaments.server.failures import Failures
 from tournaments.server.practice.practice_results import LadderHistory, PracticeGames, PracticeResults
 from tournaments.server.service_context import Stores
@@ -32,6 +35,8 @@ OLDEST_S = 15.0
 """Maximum age in seconds of a summary for a page; a page waits for a newer one."""
 REST = 10
 """Rest after a computation, as a multiple of the computation's time."""
+NOT_IN_STORE = (-1, -1)
+"""Size of a tournament that is not recorded in its store yet."""
 MOST_KEPT = 1_000
 """Maximum number of summaries: more than a course has competitions."""
 
@@ -55,7 +60,7 @@ class _Entry:
     """Moment at which the read began."""
     rests_until: float
     size: tuple[int, int]
-    """Number of games and of journal entries behind the summary of a tournament."""
+    """Number of games and of journal entries behind the summary of a tournament; NOT_IN_STORE without any."""
     practice: PracticeGames
 
     @property
@@ -169,9 +174,7 @@ class Summaries:
             size, found = (0, 0), self._of_practice(competition, practice, before)
         else:
             with self._stores.using(competition.slug) as store:
-                size = store.size()
-                known = before.summary if before is not None and before.size == size else None
-                found = known or TournamentResults.load(store)
+                size, found = _of_tournament(competition, store, before)
         _ = found.table, found.total, found.conclusion
         return found, size, practice
 
@@ -210,6 +213,25 @@ class Summaries:
         if found is not None and not changed and found.control == control and found.file_bots == names:
             return found
         return PracticeResults(competition.title, game, control, names, kept=practice.games)
+
+
+def _of_tournament(
+    competition: Competition, store: Store, before: _Entry | None
+) -> tuple[tuple[int, int], TournamentResults]:
+    """Return the size and the results of a tournament; the same results if nothing changed.
+
+    A tournament is in the course before it is in its store.  Meanwhile its specification is used.
+    """
+    size = store.size()
+    if before is not None and before.size == size:
+        return size, before.summary
+    try:
+        return size, TournamentResults.load(store)
+    except NothingKeptError as error:
+        try:
+            return NOT_IN_STORE, TournamentResults.of(planned(FixedSpec.read(competition.spec)))
+        except TournamentSpecError:
+            raise error from None
 
 
 def practice_names(course: Course, competition: Competition, settings: Settings, now: datetime) -> list[str]:

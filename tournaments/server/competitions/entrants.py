@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from referee.games.spec import did_you_mean
-from referee.judge.results import Player
+from referee.judge.results import CAPABILITIES, Player
 from referee.sandbox.detection import REQUIRED
 from tournaments.bots.manifest import MANIFEST_FILE, NAME
 from tournaments.config.openings import OpeningBook
@@ -235,6 +235,16 @@ def tournament_of(fixed: FixedSpec, players: Mapping[str, Player]) -> Tournament
         )
     except TournamentError as error:
         raise TournamentSpecError(error.problems) from error
+
+
+def placeholder(name: str, digest: str) -> Player:
+    """Return a player for a bot that is not built yet; a schedule needs only its name."""
+    return Player(name, ("/",), "/", digest, tuple(CAPABILITIES))
+
+
+def planned(fixed: FixedSpec) -> Tournament:
+    """Return the tournament with placeholders for its bots.  Raises TournamentSpecError."""
+    return tournament_of(fixed, {one.name: placeholder(one.name, one.digest) for one in fixed.field})
 
 
 def changed_files(field: Iterable[Entered], bots: Iterable[Player]) -> Iterator[str]:

@@ -14,7 +14,7 @@ are cancelled.
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ from tournaments.reporting.ruling_requests import PairingRequest, pairing_ruling
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_files import LOCK_FILE
 from tournaments.results.journal import Action
-from tournaments.results.store import Store
+from tournaments.results.store import Store, StoreError
 from tournaments.running.runner import open_run
 from tournaments.server.cache import ReadCache
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
@@ -199,7 +199,13 @@ class TournamentManager:
                 for entered in fixed.field:
                     courses.enter(made.id, entered.name, entered.version, entered.reference)
                 act.detail["bots"] = [entered.name for entered in fixed.field]
-            self._claim(slug, fixed, players)
+            try:
+                self._claim(slug, fixed, players)
+            except Exception:
+                # If this fails, too, the lecturer can delete the tournament, or the next start completes it.
+                with suppress(StoreError, CourseError), self._act("delete", slug, by):
+                    courses.set_state(made.id, CompetitionState.DELETED, "", context.now())
+                raise
             return made
 
         async with self._making:

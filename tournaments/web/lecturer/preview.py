@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from referee.judge.results import CAPABILITIES, Player
 from tournaments.config.tournament_file import LimitsTable
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
-from tournaments.server.competitions.entrants import Candidate, fix, tournament_of
+from tournaments.server.competitions.entrants import Candidate, fix, placeholder, planned
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 
 AROUND_A_GAME_S = 0.1
@@ -45,19 +44,14 @@ def preview_of(
 
     Raises TournamentSpecError with all problems, except those that show only once the bots are built.
     """
-    players = {one.name: _stand_in(one) for one in chosen}
-    tournament = tournament_of(fix(spec, chosen, players, LimitsTable(), "required"), players)
+    digests = {one.name: one.version.digest or "" if one.version is not None else "" for one in chosen}
+    players = {name: placeholder(name, digest) for name, digest in digests.items()}
+    tournament = planned(fix(spec, chosen, players, LimitsTable(), "required"))
     games = TournamentResults.of(tournament).total
     at_a_time = min(slots, spec.concurrency or slots)
     mean = mean_game_s(practice)
     seconds = None if mean is None else games * mean / at_a_time
     return Preview(tournament.names, games, seconds, len(practice), at_a_time)
-
-
-def _stand_in(candidate: Candidate) -> Player:
-    """Return a placeholder for a bot that is not built yet; a schedule needs only its name."""
-    digest = candidate.version.digest if candidate.version is not None else None
-    return Player(candidate.name, ("/",), "/", digest or "", tuple(CAPABILITIES))
 
 
 def mean_game_s(games: Sequence[GameSummary]) -> float | None:
