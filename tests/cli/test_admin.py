@@ -15,9 +15,11 @@ from tests.support.databases import address, database_of, server_file_of
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgresql import PostgreSQLServer
 from tournaments.cli.admin import ADMIN_COMMANDS
+from tournaments.cli.doctor import examine_server
 from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose, Role
 from tournaments.database.location import Database
+from tournaments.web.data_directory import POSTGRESQL, SQLITE, DataDirectory
 
 LINK = re.compile(r"http://127\.0\.0\.1:8000/links/(\S+)")
 ROSTER = "login,name,team\ns-1,Student 1,Team 1\ns-2,Student 2,Team 1\n"
@@ -208,6 +210,56 @@ def test_move_refuses_what_makes_no_sense(files: Path, tmp_path: Path) -> None:
     assert "holds no course.db" in refused(admin(tmp_path, "move", "--to", "postgresql://u@h/d"))
     (files / "server.toml").write_text('database = "postgresql://user@host/course"\n')
     assert "PostgreSQL already" in refused(admin(files, "move", "--to", "postgresql://u@h/d"))
+
+
+@pytest.mark.parametrize("recorded", [SQLITE, POSTGRESQL])
+def test_the_configuration_of_another_kind_of_database_is_refused(
+    files: Path, tmp_path: Path, recorded: str
+) -> None:
+    for kind in (POSTGRESQL, SQLITE):
+        with_database = 'database = "postgresql://user@127.0.0.1:1/course"\n'
+        (files / "server.toml").write_text(with_database if kind == POSTGRESQL else "")
+        DataDirectory(files).record_database(kind)
+        assert done(admin(files, "backup", tmp_path / f"{kind}.tar"))
+    (files / "server.toml").write_text(with_database if recorded == SQLITE else "")
+    DataDirectory(files).record_database(recorded)
+    used = "SQLite files" if recorded == SQLITE else "a PostgreSQL database"
+    names = "a" if recorded == SQLITE else "no"
+    sentence = (
+        f"the server of {files} was last started with {used}, but {files / 'server.toml'} names {names} "
+        "PostgreSQL database: name the server's configuration with --config, or start the server once with "
+        "this one"
+    )
+    for arguments in (
+        ("backup", tmp_path / "b.tar"),
+        ("reset", "admin"),
+        ("move", "--to", "postgresql://u@127.0.0.1:1/d"),
+    ):
+        assert sentence in refused(admin(files, *arguments))
+    assert not (tmp_path / "b.tar").exists()
+    found = examine_server(files, None)
+    assert found["database"] == f"does NOT work: {sentence}"
+    assert found["database_works"] is False
+
+
+def test_a_configuration_that_is_missing_is_no_configuration_of_postgresql(
+    files: Path, tmp_path: Path
+) -> None:
+    DataDirectory(files).record_database(POSTGRESQL)
+    assert f"but there is no {files / 'server.toml'}: name the server's" in refused(
+        admin(files, "backup", tmp_path / "b.tar")
+    )
+
+
+def test_move_names_the_configuration_that_is_used(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tournaments.cli.admin.backup.move", lambda *_arguments: None)
+    config = tmp_path / "etc.toml"
+    config.touch()
+    to = ("move", "--to", "postgresql://u@127.0.0.1:1/d")
+    assert f"Now say in {files / 'server.toml'}: database" in done(admin(files, *to))
+    assert f"Now say in {config}: database" in done(admin(files, *to, "--config", config))
 
 
 def test_move_to_postgresql(files: Path, postgresql: PostgreSQLServer) -> None:

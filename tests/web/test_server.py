@@ -20,14 +20,16 @@ import httpx2
 import pytest
 import trio
 import trio.testing
+from sqlalchemy import URL
 
 from tests.server.served_course import served_course
 from tests.server.server_process import admin_link, served
 from tests.support.builders import invoke
-from tests.support.databases import database_of
+from tests.support.databases import address, database_of
 from tests.web.site import open_world
 from tournaments.course.course import Course
 from tournaments.web import server
+from tournaments.web.data_directory import POSTGRESQL, SQLITE, recorded_database
 from tournaments.web.http import connections
 from tournaments.web.http.connections import MOST_CONNECTIONS, SPARE_DESCRIPTORS
 from tournaments.web.server_config import ServerFile
@@ -190,6 +192,24 @@ def test_a_data_directory_that_others_can_read_is_named(
         with open_host(tmp_path, ServerFile(port=0)):
             pass
         assert (f"can read the bots in {tmp_path}: run chmod 700 {tmp_path}" in caplog.text) is is_named
+
+
+def test_the_kind_of_the_database_is_recorded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    where = database_of(tmp_path).address
+    file = ServerFile(port=0, database=address(where) if isinstance(where, URL) else None)
+    kind = POSTGRESQL if isinstance(where, URL) else SQLITE
+    path = tmp_path / "database"
+    assert recorded_database(tmp_path) is None
+    for content in (None, "", "another\n"):
+        if content is not None:
+            path.write_text(content)
+            assert recorded_database(tmp_path) is None
+        with open_host(tmp_path, file):
+            assert recorded_database(tmp_path) == kind
+    path.unlink()
+    path.mkdir()  # it cannot be written
+    with open_host(tmp_path, file):
+        assert f"{path} cannot be read: Is a directory" in caplog.text
 
 
 def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:

@@ -315,7 +315,7 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
     from tournaments.database.location import Database
     from tournaments.database.state import database_state
     from tournaments.server.status import Disk
-    from tournaments.web.data_directory import IDENTITY_FILE
+    from tournaments.web.data_directory import IDENTITY_FILE, DataDirectoryError
     from tournaments.web.server_config import ServerFileError
 
     found: dict[str, Any] = {"disk": str(Disk.of(data) or "")}
@@ -333,7 +333,7 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
             state = database_state(database, connections)
             mail = _mail_text(file.mailing, connections, data / IDENTITY_FILE)
             return found | {"database": str(state), "mail": mail}
-    except (ServerFileError, StoreError) as error:
+    except (DataDirectoryError, ServerFileError, StoreError) as error:
         return found | {"database": f"does NOT work: {error}", "database_works": False}
 
 

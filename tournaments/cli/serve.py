@@ -21,7 +21,7 @@ from tournaments.engines.remote.extra import ClusterError
 from tournaments.processes.process_settings import raised_priority
 from tournaments.web.data_directory import DataDirectoryError
 from tournaments.web.server import ListenError
-from tournaments.web.server_config import SERVER_FILE, ServerFile, ServerFileError, load_server_file
+from tournaments.web.server_config import SERVER_FILE, ServerFile, ServerFileError, read_server_file
 from tournaments.web.server_main import Ready, open_host
 
 DATA = Path("kalarena-data")
@@ -97,8 +97,7 @@ def command(
 
 def _file(data: Path, config: Path | None, given: Mapping[str, object]) -> ServerFile:
     """Return the file's values, overridden by those of the command line.  Raises ServerFileError."""
-    path = config or data / SERVER_FILE
-    file = load_server_file(path) if config is not None or path.exists() else ServerFile()
+    file = read_server_file(data, config)
     return file.model_copy(update={name: value for name, value in given.items() if value is not None})
 
 

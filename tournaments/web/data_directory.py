@@ -16,6 +16,10 @@ IDENTITY_FILE = "identity"
 """File with the name by which mails, and a PostgreSQL database, know their data directory.  It is not in
 backups, so that a restored directory has an identity of its own."""
 IDENTITY_BYTES = 16
+DATABASE_FILE = "database"
+"""File with the kind of the database with which the server was started last."""
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+"""Kinds of databases in that file."""
 PRIVATE = 0o600
 
 
@@ -89,6 +93,25 @@ class DataDirectory:
             write_file(path, key, PRIVATE)
         return key
 
+    def record_database(self, kind: str) -> None:
+        """Record the kind of the server's database.  Raises DataDirectoryError."""
+        if recorded_database(self.path) != kind:
+            path = self.path / DATABASE_FILE
+            with os_errors_as(DataDirectoryError, f"{path} cannot be made"):
+                write_file(path, f"{kind}\n".encode("ascii"), PRIVATE)
+
     def mail_home(self) -> MailHome:
         """Return the directory as the sender of mails.  Raises DataDirectoryError."""
         return MailHome(self.identity(), self.key())
+
+
+def recorded_database(path: Path) -> str | None:
+    """Return the kind of the database with which the server of a directory was started last.
+
+    It is None if no kind is recorded, as in a directory of an earlier version.  Raises DataDirectoryError.
+    """
+    file = path / DATABASE_FILE
+    with os_errors_as(DataDirectoryError, f"{file} cannot be read"), contextlib.suppress(FileNotFoundError):
+        kind = file.read_text(encoding="ascii", errors="replace").strip()
+        return kind if kind in (SQLITE, POSTGRESQL) else None  # a full disk leaves an empty file
+    return None

@@ -120,6 +120,26 @@ def _network(text: str) -> IPv4Network | IPv6Network:
         raise ValueError(f"{text!r} is no address and no network, such as 127.0.0.1 or 10.0.0.0/8") from None
 
 
+def server_file_path(data: Path, config: Path | None) -> Path:
+    """Return the path of the configuration: ``config``, or the file in the data directory."""
+    return config or data / SERVER_FILE
+
+
+def read_server_file(data: Path, config: Path | None) -> ServerFile:
+    """Return the settings of a data directory's server; the defaults without a file.
+
+    Args:
+        data: The data directory.
+        config: The value of ``--config``; None if it was not given.
+
+    Raises:
+        ServerFileError: The file cannot be read or used.
+
+    """
+    path = server_file_path(data, config)
+    return load_server_file(path) if config is not None or path.exists() else ServerFile()
+
+
 def load_server_file(path: Path) -> ServerFile:
     """Read the file.
 

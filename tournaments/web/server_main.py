@@ -26,7 +26,7 @@ from tournaments.server.demo import set_up_demo
 from tournaments.server.service import Service, open_service
 from tournaments.web import server
 from tournaments.web.app import Application
-from tournaments.web.data_directory import DataDirectory
+from tournaments.web.data_directory import POSTGRESQL, SQLITE, DataDirectory, DataDirectoryError
 from tournaments.web.http.connections import GRACE_S
 from tournaments.web.http.request_context import Site
 from tournaments.web.http.routing import in_thread
@@ -173,9 +173,18 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
                     lock.claim(directory.identity())
                 mail = None if file.mail is None else directory.mail_home()
                 course = opened.enter_context(Course(database.course(), mail=mail))
+                _record_database(directory, database)
                 yield Host(directory, course, database, file, sockets, metrics, key, demo, lock)
     finally:
         server.close([*sockets, *metrics])
+
+
+def _record_database(directory: DataDirectory, database: Database) -> None:
+    """Record the kind of the database for ``kalarena admin``, which a server can do without."""
+    try:
+        directory.record_database(POSTGRESQL if isinstance(database.address, URL) else SQLITE)
+    except DataDirectoryError as error:
+        LOG.warning("%s", error)
 
 
 def _listen_for_metrics(text: str) -> list[socket.socket]:

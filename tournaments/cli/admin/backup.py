@@ -17,7 +17,7 @@ from tournaments.course.backup.restore import restore
 from tournaments.database.location import Database
 from tournaments.database.server_lock import ServerLock
 from tournaments.web.data_directory import DataDirectory
-from tournaments.web.server_config import SERVER_FILE
+from tournaments.web.server_config import read_server_file, server_file_path
 
 MEGABYTE = 1_000_000
 
@@ -95,7 +95,7 @@ def adopt_command(data: Path, config: Path | None) -> None:
     The directory to which the database belonged cannot be served with it any more.
     """
     with explained():
-        address = server_file(data, config).database
+        address = read_server_file(data, config).database
         where = None if address is None else Database.at(address).address
         if not isinstance(where, URL):
             raise Usage("the databases are SQLite's, in the data directory itself: there is nothing to adopt")
@@ -142,9 +142,8 @@ def move_command(to: str, data: Path, config: Path | None, as_json: bool) -> Non
     if as_json:
         click.echo(json.dumps([_moved_json(one) for one in moved], indent=1))
     else:
-        click.echo(
-            f'Now say in {data / SERVER_FILE}: database = "postgresql://..." (the address given), and start.'
-        )
+        path = server_file_path(data, config)
+        click.echo(f'Now say in {path}: database = "postgresql://..." (the address given), and start.')
 
 
 def _moved_json(one: Moved) -> dict[str, object]:

@@ -15,8 +15,21 @@ from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError
 from tournaments.database.base import StoreError
 from tournaments.database.location import Database
-from tournaments.web.data_directory import IDENTITY_FILE, DataDirectory, DataDirectoryError
-from tournaments.web.server_config import SERVER_FILE, ServerFile, ServerFileError, load_server_file
+from tournaments.web.data_directory import (
+    IDENTITY_FILE,
+    POSTGRESQL,
+    SQLITE,
+    DataDirectory,
+    DataDirectoryError,
+    recorded_database,
+)
+from tournaments.web.server_config import (
+    SERVER_FILE,
+    ServerFile,
+    ServerFileError,
+    read_server_file,
+    server_file_path,
+)
 
 DATA = Path("kalarena-data")
 """Default data directory of `kalarena serve`."""
@@ -80,9 +93,26 @@ class Opened:
 
 
 def server_file(data: Path, config: Path | None) -> ServerFile:
-    """Return the server's settings; the defaults without a file.  Raises ServerFileError."""
-    path = config or data / SERVER_FILE
-    return load_server_file(path) if config is not None or path.exists() else ServerFile()
+    """Return the settings of a data directory's server; the defaults without a file.
+
+    Raises:
+        ServerFileError: The file cannot be used, or the server was last started with a database of the other
+            kind: then the file is hardly the server's.
+        DataDirectoryError: The data directory cannot be read.
+
+    """
+    file = read_server_file(data, config)
+    recorded, kind = recorded_database(data), SQLITE if file.database is None else POSTGRESQL
+    if recorded not in (None, kind):
+        path = server_file_path(data, config)
+        used = "SQLite files" if recorded == SQLITE else "a PostgreSQL database"
+        names = f"{path} names {'no' if file.database is None else 'a'} PostgreSQL database"
+        raise ServerFileError(
+            f"the server of {data} was last started with {used}, but "
+            f"{names if path.exists() else f'there is no {path}'}: name the server's configuration with "
+            "--config, or start the server once with this one"
+        )
+    return file
 
 
 @contextmanager
