@@ -25,7 +25,7 @@ from tournaments.course.course import Course
 from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import Mail, MailKind, VersionState
 from tournaments.course.schema import mail
-from tournaments.database.base import Connections, Location
+from tournaments.database.base import Connections, Location, StoreError
 from tournaments.server.failures import Failures
 from tournaments.server.mail.mail_table import Mailing, MailTable
 from tournaments.server.mail.mailer import MOST_TRIES, Mailer, next_try
@@ -333,6 +333,37 @@ async def test_mails_that_were_sent_while_the_clock_was_ahead_leave_room_for_oth
         scene.write(1)  # a mail to each of three
         await until(lambda: waiting(scene) == 1)
         assert len(server.received) == 4
+
+
+async def test_a_mail_whose_delivery_cannot_be_recorded_is_not_sent_again(
+    place: Location, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[int] = []
+
+    def fail(mail_id: int, *_: object) -> None:
+        tries.append(mail_id)
+        raise StoreError("the disk is full", is_ours=True)
+
+    with Course(place, FAST_PASSWORDS, HOME) as course:
+        clock = Clock()
+        mailer = Mailer(course.outbox, mailing(server), Failures(clock), clock, retry_s=0.01, poll_s=0.01)
+        scene = Scene(course, clock, Failures(clock), server, mailer)
+        scene.write(2)
+        with monkeypatch.context() as patched:
+            patched.setattr(course.outbox, "sent", fail)
+            for number in range(1, 4):  # as if it were kept running
+                with pytest.raises(StoreError, match="the disk is full"):
+                    await mailer.run()
+                assert len(tries) == number
+                assert [one.to for one in server.received] == ["s1@example.org"]
+        delivered_at = clock()
+        clock.advance(hours=1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(mailer.run)
+            await until(lambda: waiting(scene) == 0)
+            nursery.cancel_scope.cancel()
+        assert [one.to for one in server.received] == ["s1@example.org", "s2@example.org"]
+        assert course.outbox.tried_between(NOW - SECOND, clock()) == [delivered_at, clock()]
 
 
 async def test_a_slow_mail_server_does_not_hold_up_the_end(place: Location) -> None:

@@ -39,6 +39,8 @@ class Mailer:
         """``retry_s`` is the delay after a failure of the mail server, doubled after each further one."""
         self._outbox, self._mailing, self._failures, self._now = outbox, mailing, failures, now
         self._retry_s, self._poll_s = retry_s, poll_s
+        self._delivered: dict[int, tuple[str, datetime]] = {}
+        """Id -> answer and moment, of mails whose delivery is not recorded in the outbox yet."""
         self.trouble = ""
         """Reason why no mail could be delivered at the last attempt; empty if mails are delivered."""
 
@@ -63,6 +65,7 @@ class Mailer:
 
         Raises MailServerError, StoreError.
         """
+        await self._record_delivered()
         in_thread, now = trio.to_thread.run_sync, self._now()
         tried = await in_thread(self._outbox.tried_between, now - MINUTE, now)
         most = min(self._mailing.table.per_minute - len(tried), MOST_AT_ONCE)
@@ -91,9 +94,19 @@ class Mailer:
             else:
                 await in_thread(outbox.postponed, mail.id, str(error), now, next_try(tries, now))
             return
+        self._delivered[mail.id] = (answer, self._now())
         with trio.CancelScope(shield=True):  # a mail that was accepted is not sent again
-            await in_thread(outbox.sent, mail.id, answer, self._now())
+            await self._record_delivered()
         self.trouble = ""
+
+    async def _record_delivered(self) -> None:
+        """Record the delivered mails in the outbox.
+
+        Raises StoreError; then they must be recorded before another mail is sent, or they are sent again.
+        """
+        for mail_id, (answer, at) in list(self._delivered.items()):
+            await trio.to_thread.run_sync(self._outbox.sent, mail_id, answer, at)
+            del self._delivered[mail_id]
 
 
 def next_try(tries: int, now: datetime) -> datetime:
