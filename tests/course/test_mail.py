@@ -108,7 +108,25 @@ def test_the_members_of_a_team_get_the_results_of_its_checks(scene: Scene) -> No
     course.accounts.set_disabled(scene.ada.id, True)
     course.versions.requeue(version.id)
     decide(course, version, VersionState.QUALIFIED)
+    course.accounts.set_disabled(scene.ada.id, False)
     assert len(scene.waiting()) == 2
+
+
+def test_mails_of_a_disabled_account_wait_until_it_is_enabled(scene: Scene) -> None:
+    course, outbox = scene.course, scene.course.outbox
+    decide(course, add_version(course, scene.teams[0], scene.ada, "c"), VersionState.FAILED)
+    first, second = scene.waiting()
+    assert [first.address, second.address] == [ADA, BOB]
+    outbox.failed(second.id, "550 nobody", NOW)
+    for account in (scene.ada, scene.bob):
+        course.accounts.set_disabled(account.id, True)
+    assert scene.waiting() == []
+    assert outbox.retry(NOW) == 0
+    status = outbox.status()
+    assert (status.waiting, status.held, status.failed, status.oldest) == (0, 0, 1, None)
+    course.accounts.set_disabled(scene.ada.id, False)
+    assert scene.waiting() == [first]
+    assert outbox.status().waiting == 1
 
 
 def test_the_team_that_asked_gets_the_end_of_its_challenge(scene: Scene) -> None:

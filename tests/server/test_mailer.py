@@ -27,6 +27,7 @@ from tournaments.course.model import Mail, MailKind, VersionState
 from tournaments.course.schema import mail
 from tournaments.database.base import Connections, Location, StoreError
 from tournaments.server.failures import Failures
+from tournaments.server.mail import mailer as mailer_module
 from tournaments.server.mail.mail_table import Mailing, MailTable
 from tournaments.server.mail.mailer import MOST_TRIES, Mailer, next_try
 from tournaments.server.mail.smtp import TIMEOUT_S, MailServerError, RefusedError, deliver, message_of
@@ -364,6 +365,32 @@ async def test_a_mail_whose_delivery_cannot_be_recorded_is_not_sent_again(
             nursery.cancel_scope.cancel()
         assert [one.to for one in server.received] == ["s1@example.org", "s2@example.org"]
         assert course.outbox.tried_between(NOW - SECOND, clock()) == [delivered_at, clock()]
+
+
+async def test_changes_of_addresses_and_accounts_hold_while_other_mails_are_sent(
+    place: Location, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Course(place, FAST_PASSWORDS, HOME) as course:
+        clock = Clock()
+        mailer = Mailer(course.outbox, mailing(server), Failures(clock), clock, retry_s=0.01, poll_s=0.01)
+        scene = Scene(course, clock, Failures(clock), server, mailer)
+        scene.write(4)
+        _, second, third, fourth = course.accounts.of_team(1)
+
+        def deliver_and_change(*arguments: Any) -> str:
+            answer = deliver(*arguments)
+            if len(server.received) == 1:
+                course.addresses.enrol(second.id, "new@example.org")
+                course.addresses.remove(third.id)
+                course.accounts.set_disabled(fourth.id, True)
+            return answer
+
+        monkeypatch.setattr(mailer_module, "deliver", deliver_and_change)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(mailer.run)
+            await until(lambda: waiting(scene) == 0)
+            nursery.cancel_scope.cancel()
+        assert [one.to for one in server.received] == ["s1@example.org", "new@example.org"]
 
 
 async def test_a_slow_mail_server_does_not_hold_up_the_end(place: Location) -> None:

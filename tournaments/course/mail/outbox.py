@@ -80,6 +80,7 @@ class MailNumbers(NamedTuple):
     """Numbers of mails that are not sent."""
 
     waiting: int
+    """Mails that wait, without those of disabled accounts."""
     held: int
     """Mails that wait, and that another data directory has written."""
     failed: int
@@ -92,8 +93,16 @@ def mail_numbers(connection: Connection, identity: str | None) -> MailNumbers:
         return connection.execute(select(func.count()).select_from(mail).where(condition)).scalar_one()
 
     waiting = mail.c.state == MailState.WAITING.value
-    own = count(waiting & (mail.c.home == identity))
-    return MailNumbers(own, count(waiting) - own, count(mail.c.state == MailState.FAILED.value))
+    return MailNumbers(
+        count(waiting & (mail.c.home == identity) & _is_enabled()),
+        count(waiting & (mail.c.home != identity)),
+        count(mail.c.state == MailState.FAILED.value),
+    )
+
+
+def _is_enabled() -> ColumnElement[bool]:
+    """Return the condition that the account of a mail is enabled."""
+    return mail.c.account_id.in_(select(account.c.id).where(account.c.disabled.is_(False)))
 
 
 class Outbox:
@@ -261,6 +270,8 @@ class Outbox:
     def due(self, now: datetime, most: int) -> list[Mail]:
         """Return mails that are to be sent now: links first, then the oldest.
 
+        Mails of disabled accounts wait until these are enabled again.
+
         No mail waits for the time of a clock that was ahead: only an attempt that was made puts a mail off.
         """
         was_tried = (mail.c.attempts > 0) & (mail.c.tried_at <= now)
@@ -345,14 +356,15 @@ class Outbox:
     def retry(self, now: datetime) -> int:
         """Let the mails be sent that have failed, to the present addresses; return their number.
 
-        Those of people without an address stay as they are, and so do links that confirm an address: their
-        person can ask for another one.
+        Those of people without an address and of disabled accounts stay as they are, and so do links that
+        confirm an address: their person can ask for another one.
         """
         address = select(mail_address.c.address).where(mail_address.c.account_id == mail.c.account_id)
         failed = (
             (mail.c.state == MailState.FAILED.value)
             & (mail.c.kind != MailKind.ADDRESS.value)
             & address.scalar_subquery().is_not(None)
+            & _is_enabled()
         )
         values = {"state": MailState.WAITING.value, "attempts": 0, "due_at": now}
         again = update(mail).where(failed).values(address=address.scalar_subquery(), **values)
@@ -360,9 +372,9 @@ class Outbox:
             return connection.execute(again).rowcount
 
     def _own(self) -> ColumnElement[bool]:
-        """Return the condition of a mail that this data directory sends."""
+        """Return the condition of a mail that waits, and that this data directory sends."""
         identity = None if self._home is None else self._home.identity
-        return (mail.c.state == MailState.WAITING.value) & (mail.c.home == identity)
+        return (mail.c.state == MailState.WAITING.value) & (mail.c.home == identity) & _is_enabled()
 
     def _held(self) -> ColumnElement[bool]:
         identity = "" if self._home is None else self._home.identity

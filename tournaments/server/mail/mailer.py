@@ -13,8 +13,6 @@ from tournaments.server.mail.smtp import MailServerError, RefusedError, deliver,
 
 POLL_S = 5.0
 """Seconds between queries of the outbox: a person who waits for a link does not notice them."""
-MOST_AT_ONCE = 20
-"""Mails between two queries of the outbox, which returns links first: none waits behind a long list."""
 MINUTE = timedelta(minutes=1)
 RETRY_AFTER = timedelta(minutes=1)
 """Delay after a temporary refusal, doubled after each further one: servers that accept no first attempt
@@ -49,7 +47,7 @@ class Mailer:
         failures = 0
         while True:
             try:
-                is_idle = not await self._send_some()
+                is_idle = not await self._send_next()
             except MailServerError as error:
                 failures += 1
                 self.trouble = str(error)
@@ -60,21 +58,21 @@ class Mailer:
                 if is_idle:
                     await trio.sleep(self._poll_s)
 
-    async def _send_some(self) -> bool:
-        """Send mails that are due; return False if there are none, or the bound is reached.
+    async def _send_next(self) -> bool:
+        """Send the mail that is due first; return False if there is none, or the bound is reached.
 
-        Raises MailServerError, StoreError.
+        Mails are read one at a time: the address of a mail may change while others are sent, its account may
+        be disabled, and a link that is written meanwhile is sent first.  Raises MailServerError, StoreError.
         """
         await self._record_delivered()
         in_thread, now = trio.to_thread.run_sync, self._now()
         tried = await in_thread(self._outbox.tried_between, now - MINUTE, now)
-        most = min(self._mailing.table.per_minute - len(tried), MOST_AT_ONCE)
-        mails = await in_thread(self._outbox.due, now, most) if most > 0 else []
-        if not mails:
+        if len(tried) >= self._mailing.table.per_minute:
             return False
-        for mail in mails:
+        for mail in await in_thread(self._outbox.due, now, 1):
             await self._send(mail)
-        return True
+            return True
+        return False
 
     async def _send(self, mail: Mail) -> None:
         """Try to send one mail, and record the result.  Raises MailServerError, StoreError."""
