@@ -1,9 +1,12 @@
 """`kalarena admin`: accounts, tokens, rosters, backups and moves from the command line."""
 
+import errno
 import json
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -260,6 +263,35 @@ def test_move_names_the_configuration_that_is_used(
     to = ("move", "--to", "postgresql://u@127.0.0.1:1/d")
     assert f"Now say in {files / 'server.toml'}: database" in done(admin(files, *to))
     assert f"Now say in {config}: database" in done(admin(files, *to, "--config", config))
+
+
+def test_a_directory_that_the_user_may_not_enter(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "server.toml").touch()
+    stat = Path.stat
+
+    def refuse(path: Path, **options: Any) -> os.stat_result:
+        if files in path.parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with_config = ("--config", tmp_path / "server.toml")
+    for name, options in (("server.toml", ()), ("database", with_config)):
+        sentence = f"{files / name} cannot be read: Permission denied; run this as the server's user"
+        for arguments in (
+            ("backup", tmp_path / "b.tar"),
+            ("reset", "admin"),
+            ("move", "--to", "postgresql://u@127.0.0.1:1/d"),
+        ):
+            assert sentence in refused(admin(files, *arguments, *options))
+        config = tmp_path / "server.toml" if options else None
+        assert examine_server(files, config)["database"] == f"does NOT work: {sentence}"
+    sentence = f"{files / 'server.toml'} cannot be read: Permission denied; run this as the server's user"
+    assert sentence in refused(invoke("serve", "--data", files, "--port", "0"))
+    inner = examine_server(files / "inner", None)
+    assert "inner cannot be read: Permission denied" in inner["database"]
 
 
 def test_move_to_postgresql(files: Path, postgresql: PostgreSQLServer) -> None:

@@ -120,6 +120,24 @@ def _network(text: str) -> IPv4Network | IPv6Network:
         raise ValueError(f"{text!r} is no address and no network, such as 127.0.0.1 or 10.0.0.0/8") from None
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is a file or a directory, as of a server that another user runs.
+
+    Raises:
+        ServerFileError: This user may not look.
+
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ServerFileError(
+            f"{path} cannot be read: {error.strerror}; run this as the server's user"
+        ) from error
+    return True
+
+
 def server_file_path(data: Path, config: Path | None) -> Path:
     """Return the path of the configuration: ``config``, or the file in the data directory."""
     return config or data / SERVER_FILE
@@ -137,7 +155,7 @@ def read_server_file(data: Path, config: Path | None) -> ServerFile:
 
     """
     path = server_file_path(data, config)
-    return load_server_file(path) if config is not None or path.exists() else ServerFile()
+    return load_server_file(path) if config is not None or is_there(path) else ServerFile()
 
 
 def load_server_file(path: Path) -> ServerFile:

@@ -16,6 +16,7 @@ from tournaments.course.model import Account, CourseError
 from tournaments.database.base import StoreError
 from tournaments.database.location import Database
 from tournaments.web.data_directory import (
+    DATABASE_FILE,
     IDENTITY_FILE,
     POSTGRESQL,
     SQLITE,
@@ -27,6 +28,7 @@ from tournaments.web.server_config import (
     SERVER_FILE,
     ServerFile,
     ServerFileError,
+    is_there,
     read_server_file,
     server_file_path,
 )
@@ -102,14 +104,15 @@ def server_file(data: Path, config: Path | None) -> ServerFile:
 
     """
     file = read_server_file(data, config)
-    recorded, kind = recorded_database(data), SQLITE if file.database is None else POSTGRESQL
+    recorded = recorded_database(data) if is_there(data / DATABASE_FILE) else None
+    kind = SQLITE if file.database is None else POSTGRESQL
     if recorded not in (None, kind):
         path = server_file_path(data, config)
         used = "SQLite files" if recorded == SQLITE else "a PostgreSQL database"
         names = f"{path} names {'no' if file.database is None else 'a'} PostgreSQL database"
         raise ServerFileError(
             f"the server of {data} was last started with {used}, but "
-            f"{names if path.exists() else f'there is no {path}'}: name the server's configuration with "
+            f"{names if is_there(path) else f'there is no {path}'}: name the server's configuration with "
             "--config, or start the server once with this one"
         )
     return file
@@ -120,12 +123,12 @@ def open_course(data: Path, config: Path | None) -> Iterator[Opened]:
     """Open the course of a data directory.  Raises Usage and Fault."""
     with explained():
         file = server_file(data, config)
-        if file.database is None and not (data / COURSE_FILE).is_file():
+        if file.database is None and not is_there(data / COURSE_FILE):
             raise Usage(
                 f"{data} holds no {COURSE_FILE}: say with --data where the server's data are, or start the "
                 "server once, which makes it"
             )
-        if file.mail is not None and not (data / IDENTITY_FILE).is_file():
+        if file.mail is not None and not is_there(data / IDENTITY_FILE):
             # The server makes the file itself: one that root makes here, its user cannot read.
             raise Usage(f"{data} has no file {IDENTITY_FILE}, which mails need: start the server once")
         mail = None if file.mail is None else DataDirectory(data).mail_home()
