@@ -1,5 +1,6 @@
 """Backups: a restored directory has the content of the original, and no damaged backup is restored."""
 
+import errno
 import gzip
 import json
 import os
@@ -121,6 +122,25 @@ def test_what_is_being_made_is_not_in_a_backup(tmp_path: Path, monkeypatch: pyte
     kept = [path for path in (*manifest.files, *manifest.directories) if "/files" not in path]
     assert not [path for path in kept if "incoming" in path or path.endswith((".part", ".lock"))]
     assert restore(tmp_path / "course.tar", tmp_path / "new") == manifest
+
+
+def test_the_disk_of_a_data_directory_has_a_directory_that_only_root_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, iterdir = tmp_path / "data", Path.iterdir
+    make_data(data)
+    forbidden = data / "lost+found"
+    forbidden.mkdir()
+
+    def iterate(path: Path) -> Iterator[Path]:
+        if path == forbidden:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterate)
+    manifest = backed_up(data, tmp_path / "b.tar")
+    assert "lost+found" not in manifest.directories
+    assert "course.db" in manifest.files
 
 
 def test_a_competition_that_is_made_during_the_backup_is_left_out(

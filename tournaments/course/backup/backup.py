@@ -32,10 +32,10 @@ COMPANIONS = ("-wal", "-shm", "-journal")
 LOCKS = ("lock", ".lock")
 """Files that are left out.  Without the lock of a tournament's directory, which has the machine's boot id, a
 restored server compares all files of games with the store, and writes anew what differs."""
-LEFT_OUT = ("submissions/incoming", "bots/incoming", "scratch", "cluster", "identity")
+LEFT_OUT = ("submissions/incoming", "bots/incoming", "scratch", "cluster", "identity", "lost+found")
 """Entries that are left out: submissions and builds that are not complete; the engine's named pipes; a
 cluster's credentials and logs, which are created again; the identity, since a restored directory is another
-one."""
+one; the directory of a file system's root, which only root can read."""
 PART = ".part"
 """Ending of files and folders that are not complete: see ``files.durable`` and ``results.game_files``."""
 STUDENTS_FILES = ("submissions/", "bots/")
