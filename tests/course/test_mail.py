@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email.headerregistry import Address
 from itertools import count
 
@@ -18,6 +18,7 @@ from tournaments.course.course import Course
 from tournaments.course.mail.addresses import CONFIRM_WITHIN
 from tournaments.course.mail.outbox import HIDDEN_BOT, KEPT, MailHome
 from tournaments.course.model import (
+    FINISH,
     Account,
     BotChoice,
     ChallengeState,
@@ -168,6 +169,27 @@ def test_players_and_lecturers_get_the_end_of_a_tournament_once(scene: Scene) ->
     course.competitions.set_state(number, CompetitionState.RUNNING, "", NOW)
     course.competitions.set_state(number, FINISHED, "", NOW)
     assert scene.subjects() == everybody
+
+
+def test_a_ruling_on_an_old_tournament_sends_no_second_mail(scene: Scene) -> None:
+    course, number = scene.course, scene.competition()
+
+    def finish(now: datetime) -> None:
+        """Finish the tournament as the server does."""
+        with course.act(now, None, FINISH, "cup-0"):
+            pass
+        course.competitions.set_state(number, FINISHED, "", now)
+
+    finish(NOW)
+    for one in scene.waiting():
+        course.outbox.sent(one.id, "250 ok", NOW)
+    for now in (NOW + KEPT - timedelta(1), NOW + KEPT, NOW + 3 * KEPT):
+        course.outbox.purge(now)
+        course.competitions.set_state(number, CompetitionState.RUNNING, "", now)
+        finish(now)
+        assert scene.subjects() == []
+    course.competitions.set_state(scene.competition("Other"), FINISHED, "", NOW + 3 * KEPT)
+    assert scene.subjects() == [(one, "Other is finished") for one in (ADA, BOB)]
 
 
 def test_only_lecturers_get_the_end_of_a_hidden_tournament(scene: Scene) -> None:

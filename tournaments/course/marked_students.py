@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tournaments.course.model import Account, Competitor, Event, Role
+from tournaments.course.model import FINISH, Account, Competitor, Event, Role
 from tournaments.reporting.marks.people import People, Student
 
 
@@ -18,12 +18,8 @@ class Marked:
     """Sentences on facts that are not wrong, but may be unintended."""
 
 
-FINISH = "tournament.finish"
-"""Action of the journal's entry on the end of a tournament, with the roster of that moment."""
-
-
 def roster_entry(accounts: Sequence[Account]) -> dict[str, int | None]:
-    """Return the roster for that entry: the login of each student -> the id of its team."""
+    """Return the roster for the journal's entry FINISH: the login of each student -> the id of its team."""
     students = [account for account in accounts if account.role is Role.STUDENT and not account.disabled]
     return {account.login: account.team_id for account in students}
 

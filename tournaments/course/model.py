@@ -400,6 +400,10 @@ class Event:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
+FINISH = "tournament.finish"
+"""Action of the journal's entry on the end of a tournament, with the roster of that moment."""
+
+
 class CourseError(Exception):
     """An invalid request; the message gives the reason in a clear sentence, and nothing was changed.
 

@@ -31,6 +31,7 @@ from tournaments.course.mail.notices import (
     version_notice,
 )
 from tournaments.course.model import (
+    FINISH,
     Challenge,
     Competition,
     CompetitionKind,
@@ -45,7 +46,7 @@ from tournaments.course.model import (
     Version,
 )
 from tournaments.course.people.credentials import new_secret
-from tournaments.course.schema import account, competitor, mail, mail_address, team, version
+from tournaments.course.schema import account, competitor, journal, mail, mail_address, team, version
 from tournaments.course.settings import Settings, SettingsTable, moment_text
 from tournaments.course.transactions import Transactions
 from tournaments.database.base import storable
@@ -153,7 +154,11 @@ class Outbox:
             self._add(MailKind.CHALLENGES, settings, {one.id: notice for one in to}, to, ended.ended_at)
 
     def add_tournament(self, finished: Competition) -> None:
-        """Write the end of a tournament to the teams that played in it, and to lecturers, once each."""
+        """Write the end of a tournament to the teams that played in it, and to lecturers, once each.
+
+        A ruling may resume a finished tournament.  If it finished so long ago that the rows of its mails may
+        be deleted, no mail is written.
+        """
         if self._home is None or finished.kind is not CompetitionKind.TOURNAMENT or not finished.finished_at:
             return
         settings = self._settings.load()
@@ -168,6 +173,16 @@ class Outbox:
             path = tournament_notice(finished.slug, "").path
             same = (mail.c.kind == MailKind.TOURNAMENTS.value) & (mail.c.path == path)
             before = set(connection.execute(select(mail.c.account_id).where(same)).scalars())
+            ended_long_ago = (
+                (journal.c.action == FINISH)
+                & (journal.c.subject == finished.slug)
+                & (journal.c.at <= finished.finished_at - KEPT)
+            )
+            if (
+                connection.execute(select(journal.c.number).where(ended_long_ago).limit(1)).first()
+                is not None
+            ):
+                return
         teaches = account.c.role != Role.STUDENT.value
         to = [
             one

@@ -23,8 +23,9 @@ import trio
 from referee.judge.results import GameRecord, Player
 from tournaments.config.tournament_file import LimitsTable
 from tournaments.course.audit import Act
-from tournaments.course.marked_students import FINISH, roster_entry
+from tournaments.course.marked_students import roster_entry
 from tournaments.course.model import (
+    FINISH,
     Account,
     BotChoice,
     Competition,
