@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, permutations, product
+from typing import Literal
 
 import pytest
 
@@ -143,6 +144,21 @@ def test_round_robin_final_by_hand() -> None:
     assert schedule.conclusion(History(results)) == "{0} wins the final"
     assert [schedule.places(History(results))[bot] for bot in range(8)] == [1, 2, 3, 4, 5, 5, 7, 7]
     assert schedule.total(History()) == len(results) == schedule.total(History(results)) == 24 + 12
+
+
+@pytest.mark.parametrize("final", ["knockout", "round-robin"])
+def test_finalists_come_first_at_every_moment_of_the_final(final: Literal["knockout", "round-robin"]) -> None:
+    schedule = Groups(bots(8), 1, final=final)
+    results: dict[str, Result] = {}
+    while due := schedule.due(History(results)):
+        order = schedule.standing_order(History(results))
+        if due[0].round == 1:
+            assert order == {}
+        else:
+            assert [order[bot] for bot in (4, 5, 6, 7)] == [5, 5, 7, 7]
+            assert max(order[bot] for bot in range(4)) < 5
+        results[due[0].key] = better_wins(due[0])
+    assert schedule.standing_order(History(results)) == schedule.places(History(results))
 
 
 def test_nothing_of_the_final_before_the_groups_are_done() -> None:

@@ -179,9 +179,15 @@ class Groups(Schedule):
         return places | dict.fromkeys((bot for bot in self._entered if self._has_left(bot)), before + 1)
 
     def standing_order(self, history: History) -> dict[int, int]:
-        """Return the places, and the order of bots that are still in the final's bracket."""
+        """Return the places, and numbers for bots that are still in the final, which come before them.
+
+        The bots of a round robin share one number, so that the criteria of the table order them.
+        """
         bracket = self.bracket(history)
-        order = {} if bracket is None else bracket.standing_order(history)
+        if bracket is None:
+            order = dict.fromkeys(self._finalists(history), 1)
+        else:
+            order = bracket.standing_order(history)
         return order | self.places(history)
 
     def conclusion(self, history: History) -> str:
