@@ -171,6 +171,37 @@ def test_a_late_bot_is_an_opponent_and_leaves_the_order_of_the_others() -> None:
     assert len(after) == len(before) + 4
 
 
+def test_a_new_version_of_a_challenger_is_a_challenger() -> None:
+    before = Gauntlet(FIELD, 2, challengers=(1, 4))
+    first = before.due(History())[0]
+    entrants = [*FIELD, Entrant(since=2, until=2, replaces=1), Entrant(since=3, replaces=7)]
+    entrants[1] = Entrant(until=1)
+    after = Gauntlet(entrants, 2, challengers=(1, 4))
+    history = History({first.key: OLD})
+    games = after.due(history)
+    of_new = Counter((game.first, game.second) for game in games if 8 in (game.first, game.second))
+    assert of_new == Counter(2 * [sides for other in (0, 2, 3, 5, 6) for sides in ((8, other), (other, 8))])
+    known = {game.key: game for game in before.pairings(History())}
+    assert all(known[game.key] == game for game in games if 4 in (game.first, game.second))
+    assert after.total(history) == len(after.pairings(history)) == 1 + 20 + 20
+
+
+def test_games_of_a_bot_that_had_another_role_stay() -> None:
+    """Earlier versions paired a new version of a challenger with the other challengers."""
+    entrants = [Entrant(until=1), *[Entrant()] * 3, Entrant(since=2, replaces=0)]
+    schedule = Gauntlet(entrants, 2, challengers=(0, 1))
+    history = History({"r001-2v5": OLD})
+    assert {"r001-5v2", "r002-2v5", "r002-5v2"} < {game.key for game in schedule.due(history)}
+    assert schedule.total(history) == len(schedule.pairings(history)) == 4 + 2 * 8
+    assert [game.key for game in schedule.pairings(history)].count("r001-2v5") == 1
+    # The replaced bot is restored: the new version, which has withdrawn, has the games that it played.
+    entrants = [*[Entrant()] * 4, Entrant(since=2, until=2)]
+    restored = Gauntlet(entrants, 2, challengers=(0, 1))
+    history = History({"r001-5v3": OLD})
+    assert {game.key for game in restored.pairings(history) if 4 in (game.first, game.second)} == {"r001-5v3"}
+    assert restored.total(history) == len(restored.pairings(history)) == 1 + 16
+
+
 def test_challengers() -> None:
     assert Gauntlet([Entrant()] * 2, 2, challengers=(0, 1)).due(History()) == []
     assert Gauntlet(FIELD, 2, challengers=()).due(History()) == []

@@ -13,8 +13,9 @@ from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule, pa
 class Gauntlet(Schedule):
     """Every challenger meets every other bot twice in each round, once from each side.
 
-    Challengers do not meet one another, nor do the others.  A bot that joins late is one of the others, and
-    plays the games of all rounds.  Raises ValueError if a challenger is not among the entrants.
+    Challengers do not meet one another, nor do the others.  A bot that joins late plays the games of all
+    rounds: as a challenger if it is a new version of a challenger, else as one of the others.  Raises
+    ValueError if a challenger is not among the entrants.
     """
 
     PAIRS_ROUNDS: ClassVar[bool] = False
@@ -24,7 +25,7 @@ class Gauntlet(Schedule):
     width: int = 1
     """Digits of a bot's number in keys."""
     challengers: tuple[int, ...] = field(kw_only=True)
-    """Numbers of the challenging bots."""
+    """Numbers of the challenging bots, without their new versions."""
 
     def __post_init__(self) -> None:
         strangers = sorted(set(self.challengers) - set(range(len(self.entrants))))
@@ -34,20 +35,56 @@ class Gauntlet(Schedule):
     def pairings(self, history: History) -> list[Pairing]:
         """Return the games by round; within a round, opponents by lot, each challenger beginning elsewhere.
 
-        A bot that withdrew has the games that it played.
+        A bot that withdrew has the games that it played.  Games of bots that had other roles when they met
+        come last; see ``_of_other_roles``.
         """
-        return to_be_played(self._all(), history, self.entrants)
+        games = to_be_played(self._all(), history, self.entrants)
+        return [*games, *self._of_other_roles(history)]
 
     def total(self, history: History) -> int:
         """Return the number of games of all rounds."""
-        challengers = len(set(self.challengers))
-        if all(entrant.until is None for entrant in self.entrants):  # making all games takes longer
+        # Making all games takes longer.
+        if all(entrant.until is None and entrant.since <= 1 for entrant in self.entrants):
+            challengers = len(set(self.challengers))
             return self.rounds * 2 * challengers * (len(self.entrants) - challengers)
         return len(self.pairings(history))
 
+    @property
+    def _roles(self) -> tuple[int, ...]:
+        """The challengers and their new versions, in ascending order."""
+        found = set(self.challengers)
+        for number, entrant in enumerate(self.entrants):  # a version comes after the bot that it replaces
+            if entrant.replaces in found:
+                found.add(number)
+        return tuple(sorted(found))
+
     def _all(self) -> tuple[Pairing, ...]:
-        challengers = tuple(sorted(set(self.challengers)))
-        return games_of(len(self.entrants), challengers, self.rounds, self.seed, self.width)
+        return games_of(len(self.entrants), self._roles, self.rounds, self.seed, self.width)
+
+    def _of_other_roles(self, history: History) -> list[Pairing]:
+        """Return the games of two challengers, or two others, that have met while one had another role.
+
+        Earlier versions of Kalarena paired a new version of a challenger with the other challengers.  If the
+        replaced bot is restored, its new version, which has withdrawn, is a challenger no more.
+        """
+        late = {number for number, entrant in enumerate(self.entrants) if entrant.since > 1}
+        if not late or history.results.keys() <= {game.key for game in self._all()}:
+            return []
+        roles = set(self._roles)
+        games: list[Pairing] = []
+        for bot in sorted(late):
+            for other in range(len(self.entrants)):
+                is_done = other == bot or (other in late and other > bot)  # each pair once
+                if is_done or (bot in roles) != (other in roles):
+                    continue
+                between = [
+                    game
+                    for number in range(1, self.rounds + 1)
+                    for game in pair_of_games(number, bot, other, self.width)
+                ]
+                if any(game.key in history.results for game in between):
+                    games += between
+        return sorted(to_be_played(games, history, self.entrants), key=lambda game: game.round)
 
 
 @lru_cache(maxsize=8)
