@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import sha256
 
 import pytest
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 from tests.schedule.test_swiss import opponents, perfect_matchings, price
 from tests.support.builders import make_summary
 from tests.support.schedules import better_wins, bots
+from tournaments.reporting.ruling_requests import PairingRequest, entries_of, pairing_rulings
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 from tournaments.results.rulings import RulingError, Rulings
@@ -27,6 +31,7 @@ from tournaments.schedule.pairing import (
     Result,
     round_under_way,
 )
+from tournaments.schedule.plan import Plan
 
 SEEDS = st.integers(0, 2**32)
 NAMES = ["ann", "bob", "cid", "dan", "eve"]
@@ -157,6 +162,30 @@ def test_entries_of_the_journal_and_their_end() -> None:
     assert Rulings(NAMES, ROUND_1, [PAIR, turned]).manual.fixed == {2: []}
 
 
+def test_a_forbidden_pairing_is_taken_back_or_forbidden_again_from_an_earlier_round() -> None:
+    ruled = [FORBID, replace(undo(FORBID, 8), number=2)]
+    again = entry(Action.FORBID, "eve", 5, opponent="dan")
+    Rulings(NAMES, ROUND_1, ruled).check(again)
+    manual = Rulings(NAMES, ROUND_1, [*ruled, again]).manual
+    assert all(manual.forbidden_in(number) for number in range(2, 20))
+    with pytest.raises(RulingError, match="are forbidden to meet already"):
+        Rulings(NAMES, ROUND_1, [*ruled, again]).check(entry(Action.FORBID, "dan", 6, opponent="eve"))
+    # The ruling that the command and the server make.
+    tournament = TournamentResults(
+        *("Cup", "kalah(6,4)", "1 s", NAMES, "points", Plan({"kind": "swiss"}, rounds=9)),
+        kept=ROUND_1,
+        journal=ruled,
+    )
+    request = PairingRequest(forbidden=[("dan", "eve")], round_number=4, undo=True)
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+    new = entries_of(tournament, pairing_rulings(tournament, request), "why", now)
+    manual = Rulings(NAMES, ROUND_1, [*ruled, *new]).manual
+    assert [bool(manual.forbidden_in(number)) for number in (2, 3, 4, 7, 8)] == [True, True, *[False] * 3]
+    # Earlier versions accepted such an entry, too, and it changed nothing: rounds may have been paired since.
+    manual = Rulings(NAMES, ROUND_1, [*ruled, undo(FORBID, 4)]).manual
+    assert [bool(manual.forbidden_in(number)) for number in (2, 3, 4, 7, 8)] == [*[True] * 4, False]
+
+
 @pytest.mark.parametrize(
     ("new", "message"),
     [
@@ -278,7 +307,8 @@ class Played:
         if action in (Action.PAIR, Action.FORBID):
             data["opponent"] = draw(st.sampled_from(self.names))
         if action is not Action.WITHDRAW and draw(st.booleans()):
-            data["what"], action = action.value, Action.RESTORE
+            data |= {"what": action.value, "shortens": True}
+            action = Action.RESTORE
         under_way = round_under_way(self.swiss, rulings.history)
         new = Entry(action, draw(st.sampled_from(self.names)), "why", under_way, PAIR.at, data)
         with suppress(RulingError):

@@ -87,6 +87,8 @@ def pairing_rulings(summary: TournamentResults, request: PairingRequest) -> list
         if opponent is not None:
             data["opponent"] = opponent
         if request.undo:
+            if action is Action.FORBID:
+                data["shortens"] = True
             rulings.append(Ruling(Action.RESTORE, subject, {"what": action.value, **data}))
         else:
             rulings.append(Ruling(action, subject, data))

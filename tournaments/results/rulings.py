@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry, pairing_words
@@ -139,8 +140,12 @@ class Rulings:
         """Take back that a pairing was fixed or forbidden."""
         number, pair = int(entry.data["for_round"]), frozenset(self._pair_of(entry))
         if entry.of_pairing is Action.FORBID:
+            # Entries of earlier versions did not shorten, and the pairings of later rounds depend on that.
+            last = number if entry.data.get("shortens") else inf
             self.forbidden = [
-                replace(one, until=number - 1) if one.bots == pair and one.until is None else one
+                replace(one, until=number - 1)
+                if one.bots == pair and (one.until is None or one.until >= last)
+                else one
                 for one in self.forbidden
             ]
         else:
@@ -299,7 +304,7 @@ class Rulings:
             self._check_plays(name)
         both = f"{entry.subject!r} and {opponent!r}"
         if entry.action is Action.FORBID:
-            if is_forbidden:
+            if any(one.bots == pair and one.since <= number and one.until is None for one in self.forbidden):
                 raise RulingError(f"{both} are forbidden to meet already")
             for later in sorted(self.fixed):
                 if later >= number and pair in self._fixed_in(later):

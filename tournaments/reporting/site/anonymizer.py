@@ -147,7 +147,9 @@ class Anonymizer:
     def _entry(self, entry: Entry) -> Entry:
         named = not entry.is_of_game
         # All that Rulings reads: the table must be the same.
-        shown = ("annul", "games", "keeps_annulled", "replaces", "what", "opponent", "for_round")
+        shown = (
+            *("annul", "games", "keeps_annulled", "replaces", "what", "opponent", "for_round", "shortens"),
+        )
         data = {key: entry.data[key] for key in shown if key in entry.data}
         for key in {"replaces", "opponent"} & data.keys():
             data[key] = self._everywhere(data[key])
