@@ -23,6 +23,8 @@ ELO_PER_UNIT = 173.718
 """400 / ln 10: Elo per unit of log odds (Elo 1978)."""
 GRID = 10
 """Places that are evaluated per step between two neighbours."""
+LARGEST_LEAD = 709.0
+"""Log odds l from which log(1 + e^l) is l to the last bit; e^l overflows shortly after."""
 BEYOND = 2
 """The range of places below the first and above the last player, in steps between neighbours."""
 
@@ -123,7 +125,7 @@ def _place(halves: Sequence[int], games: Sequence[int]) -> float:
             if played:
                 lead = (place - index) * STEP_ELO / ELO_PER_UNIT
                 # With w wins of n games the log-likelihood is w lead - n ln(1 + e^lead).
-                height += half / WIN * lead - played * log1p(exp(lead))
+                height += half / WIN * lead - played * (log1p(exp(lead)) if lead < LARGEST_LEAD else lead)
         weights.append(height)
     most = max(weights)
     weights = [exp(height - most) for height in weights]
