@@ -1,13 +1,16 @@
 """The sequential test as a format: batches, decisions, copies of games, rulings."""
 
 import random
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import log
+from types import FrameType
 
 import pytest
 
 from tests.support.schedules import VOID, play
+from tournaments.schedule.formats import sprt_statistics
 from tournaments.schedule.formats.sprt import Sprt
 from tournaments.schedule.formats.sprt_statistics import (
     Hypotheses,
@@ -229,6 +232,46 @@ def test_copies_are_weighed_within_their_start() -> None:
     assert copies.counts == [0, 0, 0, 0, 1]
     assert copies.ratio == log_likelihood_ratio([0, 0, 0, 0, 1], 0, 50)
     assert (copies.pairs, copies.unique, copies.accepted) == (1000, 1, None)
+
+
+def test_the_work_for_a_pair_does_not_grow_with_the_number_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hypotheses, "ratio", lambda *_: 0.0)
+
+    def calls(pairs: int) -> int:
+        """Number of calls of functions, and of steps of generators, while pairs from one start are added."""
+        evidence, made = PairEvidence(Hypotheses(0, 50, 0.05, 0.05)), 0
+
+        def count(_frame: FrameType, event: str, _arg: object) -> None:
+            nonlocal made
+            made += event == "call"
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            for number in range(pairs):
+                evidence.add(0, Result(0, line=f"there {number}"), Result(0, line=f"back {number}"))
+        finally:
+            sys.setprofile(before)
+        assert evidence.unique == pairs
+        return made
+
+    assert calls(800) < 3 * calls(400)
+
+
+def test_the_ratios_of_a_long_test_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = 0
+
+    def ratio(*_: object) -> float:
+        nonlocal computed
+        computed += 1
+        return 0.0
+
+    monkeypatch.setattr(sprt_statistics, "log_likelihood_ratio", ratio)
+    hypotheses = Hypotheses(0, 50, 0.05, 0.05)
+    for _ in range(2):
+        for pairs in range(20_000):
+            hypotheses.ratio((0.0, 0.0, -1.0, 0.0, float(pairs)))  # of no test, since the cache is global
+    assert computed == 20_000
 
 
 def test_each_opening_is_new_once() -> None:

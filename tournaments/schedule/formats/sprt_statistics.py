@@ -231,13 +231,21 @@ class _Start:
     def __init__(self) -> None:
         self.scores = [0, 0, 0, 0, 0]
         self.combinations: Counter[tuple[str, str]] = Counter()
+        self._squares = 0
+        """Sum of the squares of the numbers in ``combinations``."""
+
+    def add(self, combination: tuple[str, str], half_points: int) -> None:
+        """Add a pair with the moves of its two games, and the half points of the tested bot."""
+        often = self.combinations[combination]
+        self.combinations[combination] = often + 1
+        self._squares += 2 * often + 1  # a running sum: all pairs may have one start
+        self.scores[half_points] += 1
 
     @property
     def counts(self) -> list[float]:
         """Scores, weighted so that they sum to the effective number of different pairs (evidence.py)."""
         pairs = sum(self.scores)
-        squares = sum(often * often for often in self.combinations.values())
-        return [score * pairs / squares for score in self.scores] if pairs else [0.0] * 5
+        return [score * pairs / self._squares for score in self.scores] if pairs else [0.0] * 5
 
 
 @dataclass
@@ -282,8 +290,7 @@ class PairEvidence:
         group = self._starts.setdefault(start, _Start())
         self.unique += combination not in group.combinations
         old = group.counts
-        group.combinations[combination] += 1
-        group.scores[_half_points(there.winner, 0) + _half_points(back.winner, 1)] += 1
+        group.add(combination, _half_points(there.winner, 0) + _half_points(back.winner, 1))
         changed = zip(self.counts, group.counts, old, strict=True)
         self.counts = [round(max(count + new - was, 0.0), DIGITS) for count, new, was in changed]
         self.ratio = self.hypotheses.ratio(tuple(self.counts))
@@ -298,6 +305,8 @@ def _half_points(winner: int | None, side: int) -> int:
     return 1 if winner is None else 2 * (winner == side)
 
 
-@lru_cache(maxsize=1 << 14)  # a schedule walks through the same pairs again after every game
+# A schedule walks through the same pairs again after every game.  For tests with more pairs than this, the
+# cache is of no use: each ratio is dropped before it is needed again.
+@lru_cache(maxsize=1 << 16)
 def _cached_ratio(counts: tuple[float, ...], elo0: float, elo1: float) -> float:
     return log_likelihood_ratio(counts, elo0, elo1)
