@@ -3,7 +3,8 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import astuple
-from math import isfinite, isnan
+from itertools import combinations
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.analysis.games import game, pair_of
 from tests.results.test_agreement import GAMES, NAMES, fill
 from tests.support.builders import invoke, one_object
 from tests.support.paths import TEST_DATA
+from tests.support.ratings import recorded_intervals
 from tournaments.analysis.comparison import compare
 from tournaments.analysis.evidence import evidence_of
 from tournaments.analysis.ratings.pentanomial import (
@@ -77,6 +79,20 @@ def test_bots_that_never_met_are_compared_by_their_other_games() -> None:
     assert found.difference.value == pytest.approx(float(rated.rating[0]))
     assert found.to_json()["match"]["elo"] is None
     assert "from these" not in found.to_text()
+
+
+@pytest.mark.parametrize(("is_adaptive", "needed"), [(False, 1), (True, 0)])
+def test_a_comparison_computes_one_interval_at_most(
+    monkeypatch: pytest.MonkeyPatch, is_adaptive: bool, needed: int
+) -> None:
+    names = [f"bot {number}" for number in range(9)]
+    games = [one for pair in combinations(names, 2) for one in games_of([(0, 0), (0, 1)], *pair)]
+    whole = rate(evidence_of(names, games), anchor=5)
+    computed = recorded_intervals(monkeypatch)
+    difference = compare(names, games, names[2], names[5], is_adaptive=is_adaptive).difference
+    assert computed[1:] == [needed]
+    ends_of_bot = (-inf, inf) if is_adaptive else (whole.low[2], whole.high[2])
+    assert difference == pytest.approx((whole.rating[2], *ends_of_bot), abs=1e-9)
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 
 from tests.analysis.games import game, pair_of
+from tests.support.ratings import recorded_intervals
 from tournaments.analysis.evidence import Evidence, evidence_of
 from tournaments.analysis.ratings import ratings
 from tournaments.analysis.ratings.normal import (
@@ -198,6 +199,23 @@ def test_superiority_and_covariance_agree_with_the_interval() -> None:
     deviation = np.sqrt(free.covariance[0, 0] + free.covariance[1, 1] - 2 * free.covariance[0, 1])
     width = 2 * (free.high[0] - free.low[0])
     assert 2 * NORMAL_QUANTILE * deviation == pytest.approx(width, rel=0.02)
+
+
+def test_only_the_intervals_that_are_needed_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    games = games_of([(bots, (0, 1, None)[number % 3], number // 2) for number, bots in enumerate(PAIRINGS)])
+    evidence = evidence_of(NAMES, games)
+    whole = rate(evidence, anchor=3)
+    computed = recorded_intervals(monkeypatch)
+    for needed in ((), (1,), (2, 0, 2), range(4)):
+        computed.clear()
+        found = rate(evidence, anchor=3, intervals=needed)
+        assert computed == [2, len(set(needed))]
+        assert found.rating.tolist() == whole.rating.tolist()
+        assert found.covariance.tolist() == whole.covariance.tolist()
+        for bot in range(4):
+            is_needed = bot in needed
+            assert found.low[bot] == pytest.approx(whole.low[bot] if is_needed else -np.inf, abs=1e-9)
+            assert found.high[bot] == pytest.approx(whole.high[bot] if is_needed else np.inf, abs=1e-9)
 
 
 @pytest.mark.parametrize(

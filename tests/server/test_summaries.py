@@ -3,6 +3,8 @@
 import threading
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from random import Random
 from typing import cast
@@ -17,6 +19,7 @@ from tests.server.harness import until
 from tests.support.builders import make_record, make_summary
 from tests.support.courses import FAST_PASSWORDS, NOW, add_qualified
 from tests.support.databases import database_of
+from tests.support.ratings import recorded_intervals
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Version
 from tournaments.database.location import Database
@@ -123,6 +126,24 @@ async def test_the_history_of_a_ladder_has_versions_that_were_replaced(ladder: O
     summary = await ladder.summary()
     assert [game.key for game in summary.games] == ["p0000002-1"]
     assert not any(estimate.has_interval for estimate in summary.estimates.values())
+
+
+async def test_a_ladder_computes_the_intervals_that_are_shown(
+    ladder: OneCompetition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{team} v{ladder.add_version(team).number}" for team in ("One", "Two", "Three", "Four")]
+    for number, pair in enumerate(combinations(names, 2)):
+        ladder.add_game(number, *pair)
+    history = await ladder.summaries.history(ladder.competition)
+    summary = await ladder.summary()
+    whole = replace(history, anchor=names[0]).estimates
+    computed = recorded_intervals(monkeypatch)
+    assert replace(summary).estimates == summary.estimates
+    assert computed[1:] == [0]
+    computed.clear()
+    difference = history.relative_to(names[0], {names[2]})
+    assert computed[1:] == [1]
+    assert difference == {names[2]: pytest.approx(whole[names[2]])}
 
 
 async def test_a_history_without_new_games_is_not_computed_again(ladder: OneCompetition) -> None:

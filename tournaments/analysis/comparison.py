@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 from tournaments.analysis.evidence import evidence_of, unique_games
@@ -133,11 +133,10 @@ def compare(
         difference = Estimate(match.elo, match.elo_low, match.elo_high)
         superiority = match.superiority
     elif {one, other} <= played:
-        ratings = rate(evidence, anchor=second, ghosts=ghosts)
+        intervals = () if is_adaptive else (first,)
+        ratings = rate(evidence, anchor=second, ghosts=ghosts, intervals=intervals)
         difference = Estimate(*(float(ends[first]) for ends in (ratings.rating, ratings.low, ratings.high)))
-        if is_adaptive:
-            difference = Estimate(difference.value, -inf, inf)
-        else:
+        if not is_adaptive:
             superiority = ratings.likelihood_of_superiority(first, second)
     points = [game.points[int(game.second == one)] for game in between]
     return Comparison(

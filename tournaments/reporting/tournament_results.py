@@ -1,10 +1,9 @@
 """Results of a tournament: the store's contents in all forms of output."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf
 from operator import attrgetter
 from typing import Any, Self
 
@@ -131,7 +130,11 @@ class TournamentResults(TournamentConfig):
 
     @cached_property
     def ratings(self) -> Ratings:
-        """Ratings from the games that count, in Elo."""
+        """Ratings from the games that count, in Elo; with infinite intervals unless ``has_intervals``."""
+        return self._rate(None if self.has_intervals else ())
+
+    def _rate(self, intervals: Collection[int] | None) -> Ratings:
+        """Return the ratings, with the intervals of these bots; None is all bots."""
         anchor = None if self.anchor is None else self.bots.index(self.anchor)
         # More threads make this small problem slower, and take cores from the bots of a running game.
         with threadpool_limits(1):
@@ -141,6 +144,7 @@ class TournamentResults(TournamentConfig):
                 self.anchor_rating,
                 ghosts=self.ghosts,
                 widening=self.widening,
+                intervals=intervals,
             )
 
     @property
@@ -178,20 +182,16 @@ class TournamentResults(TournamentConfig):
     @cached_property
     def estimates(self) -> Mapping[str, Estimate]:
         """Bot -> rating, for bots with a game that counts; without interval in most adaptive formats."""
-        if not self.games:
-            return {}
-        found = self.ratings
+        return self._estimates(self.ratings) if self.games else {}
+
+    def _estimates(self, found: Ratings) -> Mapping[str, Estimate]:
+        """Return bot -> rating, for bots with a game that counts."""
         values = zip(found.rating.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
         rows = zip(self.bots, values, found.games.tolist(), strict=True)
         # A hundredth of an Elo is far below the precision of any interval, and noise is far below that. 0.0
         # is added lest -0.0 be shown.
         return {
-            name: Estimate(
-                *(
-                    round(elo, 2) + 0.0
-                    for elo in (estimate if self.has_intervals else (*estimate[:1], -inf, inf))
-                )
-            )
+            name: Estimate(*(round(elo, 2) + 0.0 for elo in estimate))
             for name, estimate, games in rows
             if games
         }

@@ -5,6 +5,7 @@ widened or narrowed by the correlation of the games of a pair (dispersion.py).  
 all of it and contains the measured coverage.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,8 +42,9 @@ class Ratings:
     evidence: Evidence
     rating: Array
     low: Array
-    """Lower end of the 95% interval."""
+    """Lower end of the 95% interval; minus infinity if the interval was not computed."""
     high: Array
+    """Upper end; infinity if the interval was not computed."""
     games: Array
     """Different games that each rating rests on."""
     covariance: Array
@@ -125,6 +127,7 @@ def rate(
     *,
     ghosts: float = GHOST_RESULTS,
     widening: float = 1.0,
+    intervals: Collection[int] | None = None,
 ) -> Ratings:
     """Rate all bots.
 
@@ -132,6 +135,9 @@ def rate(
     the difference to it, and its own interval has no width.  Without, the average over the bots that have
     games is 0. ``ghosts`` of 0 gives plain maximum likelihood; ValueError if that has no peak.  The
     intervals of ratings become wider by the factor ``widening``.
+
+    ``intervals`` has the indices of the bots whose intervals are needed; None is all.  The intervals take
+    nearly all of the time.  Without the others, an interval differs by rounding alone: 1e-11 Elo at most.
     """
     players = len(evidence.names)
     chances = BradleyTerry(results_of(evidence), ghosts)
@@ -143,7 +149,10 @@ def rate(
     peak = model.peak()
     contrasts = _contrasts(evidence, anchor)
     factors = variance_factors(model, peak, evidence, contrasts)
-    low, high = ends(model, peak, contrasts, factors * widening**2 * quantile(evidence) / 2)
+    needed = np.arange(players) if intervals is None else np.array(sorted(set(intervals)), dtype=np.intp)
+    drops = factors * widening**2 * quantile(evidence) / 2
+    low, high = np.full(players, -np.inf), np.full(players, np.inf)
+    low[needed], high[needed] = ends(model, peak, contrasts[needed], drops[needed])
     shift = anchor_rating if anchor is not None else 0.0
     spread = np.sqrt(factors)
     covariance = contrasts @ solve(model.at(peak[None]).curvature[0], contrasts.T)

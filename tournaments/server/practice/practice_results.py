@@ -1,6 +1,6 @@
 """Results of a practice ladder: of the games among its current bots, and of all games since its beginning."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -91,9 +91,12 @@ class LadderHistory(PracticeResults):
         """Factor by which the intervals of ratings are widened."""
         return INTERVAL_WIDENING
 
-    def relative_to(self, name: str) -> Mapping[str, Estimate]:
-        """Return the difference of each bot's rating to that of a bot with games."""
-        return replace(self, anchor=name, anchor_rating=0.0).estimates
+    def relative_to(self, name: str, others: Collection[str]) -> Mapping[str, Estimate]:
+        """Return the difference of the rating of each of ``others`` that has games to that of ``name``."""
+        fixed = replace(self, anchor=name, anchor_rating=0.0)
+        numbers = [number for number, bot in enumerate(fixed.bots) if bot in others]
+        estimates = fixed._estimates(fixed._rate(numbers))
+        return {bot: estimate for bot, estimate in estimates.items() if bot in others}
 
 
 class PracticeGames:

@@ -145,8 +145,8 @@ async def _progress(
     lines = lines_of_versions(history, versions)
     if not lines:
         return None
-    newest = lines[0][1].name
-    differences = await site_of(request).differences.get(history, newest) if len(lines) > 1 else {}
+    newest, *others = (line.name for _, line in lines)
+    differences = await site_of(request).differences.get(history, newest, others) if others else {}
     current_id = None if records.current is None else records.current.id
     return await in_thread(progress_of, history, shown, lines, current_id, differences)
 

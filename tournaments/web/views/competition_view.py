@@ -3,7 +3,7 @@
 A page of standings costs more than all else that the site does, and hundreds of users open the same one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -226,21 +226,24 @@ class RatingDifferences:
     """Cache of the rating differences to one bot each, from the history of a practice ladder."""
 
     def __init__(self) -> None:
-        self._cache: SingleFlightCache[tuple[str, str], tuple[TournamentResults, Mapping[str, Estimate]]] = (
-            SingleFlightCache(MOST_DIFFERENCES)
-        )
+        self._cache: SingleFlightCache[
+            tuple[str, str, frozenset[str]], tuple[TournamentResults, Mapping[str, Estimate]]
+        ] = SingleFlightCache(MOST_DIFFERENCES)
 
-    async def get(self, history: ViewedCompetition, name: str) -> Mapping[str, Estimate]:
-        """Return displayed name -> rating relative to the bot with this displayed name."""
+    async def get(
+        self, history: ViewedCompetition, name: str, others: Iterable[str]
+    ) -> Mapping[str, Estimate]:
+        """Return displayed name -> rating relative to the bot ``name``; all names are the displayed ones."""
         source = history.source
         if not isinstance(source, LadderHistory):
             raise TypeError("only the history of a ladder has differences between versions")
         real = {history.names.shown(bot): bot for bot in source.bots}
 
         async def compute() -> tuple[TournamentResults, Mapping[str, Estimate]]:
-            return source, await in_thread(source.relative_to, real[name])
+            return source, await in_thread(source.relative_to, real[name], compared)
 
-        key = (history.slug, real[name])
+        compared = frozenset(real[other] for other in others)
+        key = (history.slug, real[name], compared)
         _, found = await self._cache.get(key, compute, lambda kept: kept[0] is source)
         return {history.names.shown(bot): estimate for bot, estimate in found.items()}
 
