@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.schedules import play
+from tests.support.schedules import number_of_calls, play
 from tournaments.schedule.formats.ladder import Ladder, neighbours
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, pair_of_games, round_under_way
 
@@ -235,6 +235,19 @@ def test_a_game_to_be_played_again_is_waited_for() -> None:
     assert round_under_way(ladder, History(results, {"r001-1v2": [(2, old)]})) == 2
     again = History(results | {"r001-1v2": old}, {"r001-1v2": [(2, old)]})
     assert ladder.due(again) == third
+
+
+def test_the_work_for_a_round_after_a_ruling_does_not_grow_with_the_number_of_rounds() -> None:
+    judge = by_strength(4, 3, 2, 1)
+
+    def calls(rounds: int) -> int:
+        ladder = Ladder(entrants(4), rounds)
+        results = played(ladder, judge).results
+        ruled = History(results, {"r001-1v2": [(1, results["r001-1v2"])]})
+        assert ladder.due(ruled) == []
+        return number_of_calls(lambda: ladder.pairings(ruled))
+
+    assert calls(160) < 3 * calls(80)
 
 
 def test_one_that_withdraws_is_passed_over() -> None:

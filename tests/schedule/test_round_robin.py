@@ -133,6 +133,16 @@ def test_a_ruling_counts_from_the_next_round_on(
     assert {history.at(number)["other"] for number in (1, 3, 5)} == {OLD}
 
 
+def test_rounds_between_two_rulings_share_their_results() -> None:
+    results = {"k": NEWEST, "other": OLD}
+    history = History(results, {"k": [(2, OLD), (4, NEW)]})
+    rounds = [history.at(number) for number in (1, 2, 3, 4, 5, 6)]
+    assert [rounds.index(seen) for seen in rounds] == [0, 0, 2, 2, 4, 4]
+    assert len({id(seen) for seen in rounds}) == 3
+    results["later"] = NEW  # a game that ends
+    assert all(history.at(number)["later"] == NEW for number in (1, 3, 5))
+
+
 def test_the_round_under_way() -> None:
     assert round_under_way(RoundRobin([Entrant()] * 3, 4), History()) == 4
     assert round_under_way(RoundRobin([Entrant()], 4), History()) == 1

@@ -1,15 +1,13 @@
 """The sequential test as a format: batches, decisions, copies of games, rulings."""
 
 import random
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import log
-from types import FrameType
 
 import pytest
 
-from tests.support.schedules import VOID, play
+from tests.support.schedules import VOID, number_of_calls, play
 from tournaments.schedule.formats import sprt_statistics
 from tournaments.schedule.formats.sprt import Sprt
 from tournaments.schedule.formats.sprt_statistics import (
@@ -237,25 +235,14 @@ def test_copies_are_weighed_within_their_start() -> None:
 def test_the_work_for_a_pair_does_not_grow_with_the_number_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hypotheses, "ratio", lambda *_: 0.0)
 
-    def calls(pairs: int) -> int:
-        """Number of calls of functions, and of steps of generators, while pairs from one start are added."""
-        evidence, made = PairEvidence(Hypotheses(0, 50, 0.05, 0.05)), 0
-
-        def count(_frame: FrameType, event: str, _arg: object) -> None:
-            nonlocal made
-            made += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            for number in range(pairs):
-                evidence.add(0, Result(0, line=f"there {number}"), Result(0, line=f"back {number}"))
-        finally:
-            sys.setprofile(before)
+    def add(pairs: int) -> None:
+        """Add different pairs from one start."""
+        evidence = PairEvidence(Hypotheses(0, 50, 0.05, 0.05))
+        for number in range(pairs):
+            evidence.add(0, Result(0, line=f"there {number}"), Result(0, line=f"back {number}"))
         assert evidence.unique == pairs
-        return made
 
-    assert calls(800) < 3 * calls(400)
+    assert number_of_calls(lambda: add(800)) < 3 * number_of_calls(lambda: add(400))
 
 
 def test_the_ratios_of_a_long_test_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:

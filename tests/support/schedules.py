@@ -1,6 +1,8 @@
 """Small tournaments without games: entrants, rules for winners, and the play of due pairings."""
 
+import sys
 from collections.abc import Callable, Mapping
+from types import FrameType
 
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule
 
@@ -60,3 +62,20 @@ def history_of(results: Mapping[str, Result], *rulings: tuple[str, int, Result |
         if ruled is not None:
             now[key] = ruled
     return History(now, earlier)
+
+
+def number_of_calls(work: Callable[[], object]) -> int:
+    """Return the number of calls of Python functions, and of steps of generators, that some work needs."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _arg: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls

@@ -11,6 +11,7 @@ tournament that was killed continues as if nothing had happened.  It has these g
 - the organiser fixes and forbids pairings only in rounds of which no game has a result yet.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -123,21 +124,31 @@ class History:
     """Results so far, and the organiser's rulings on pairings."""
 
     results: Mapping[str, Result] = field(default_factory=dict)
-    """Key of a game -> its current result."""
+    """Key of a game -> its current result.  Games may be added later; the results of the others stay."""
     earlier: Mapping[str, Sequence[tuple[int, Result | None]]] = field(default_factory=dict)
     """Key -> results before rulings on it, oldest first.
 
     Each is (the round at the time of the ruling, the result until then).
     """
     manual: ManualPairings = field(default_factory=ManualPairings)
+    _seen: dict[int, tuple[int, Mapping[str, Result]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Cache of ``at``: number of earlier rounds with rulings -> size of ``results``, and the answer."""
 
     def at(self, round_number: int) -> Mapping[str, Result]:
         """Return the results from which a round is paired.
 
-        Rulings made during this round, or a later one, are ignored.
+        Rulings made during this round, or a later one, are ignored.  Rounds between two rulings share one
+        mapping.
         """
-        if not self.earlier:
+        rulings = sorted({under_way for changes in self.earlier.values() for under_way, _ in changes})
+        passed = bisect_left(rulings, round_number)
+        if passed == len(rulings):
             return self.results
+        count, found = self._seen.get(passed, (-1, self.results))
+        if count == len(self.results):
+            return found
         seen = dict(self.results)
         for key, changes in self.earlier.items():
             for under_way, result in changes:
@@ -146,6 +157,7 @@ class History:
                     if result is not None:
                         seen[key] = result
                     break
+        self._seen[passed] = (len(self.results), seen)
         return seen
 
 

@@ -96,18 +96,20 @@ class Ladder(Schedule):
     def _replay(self, history: History) -> tuple[list[Pairing], list[int], int]:
         """Return the games so far, the current order, and the last round that is paired completely."""
         games: list[Pairing] = []
+        ruled: list[Pairing] = []
         order = [bot for bot, entrant in enumerate(self.entrants) if entrant.since <= 1]
         for number in range(1, self.rounds + 1):
             newcomers = self._join(order, number)
             current = self._round(number, order, newcomers, results_by_round(number, history))
             of_round = [game for match in current.matches for game in match]
             games += of_round
+            ruled += [game for game in of_round if game.key in history.earlier]
             # The next round is paired from the results known at its time, which may differ from this round's.
             later = history.at(number + 1)
             for match in current.matches:
                 self._move(order, match, later)
-            # Without rulings, the games of earlier rounds are known to be complete.
-            if not current.complete or self._is_waiting(games if history.earlier else of_round, later):
+            # The other games of earlier rounds are known to be complete.
+            if not current.complete or self._is_waiting([*of_round, *ruled], later):
                 return games, order, number if current.complete else number - 1
         return games, order, self.rounds
 
@@ -236,10 +238,11 @@ def results_by_round(number: int, history: History) -> Mapping[str, Result]:
     first result was a ruling would be waited for without end.
     """
     seen = history.at(number)
-    if not history.earlier:
+    missing = [key for key in history.earlier if key not in seen]
+    if not missing:
         return seen
     known = dict(seen)
-    for key in history.earlier.keys() - seen.keys():
+    for key in missing:
         for result in (*(result for _, result in history.earlier[key]), history.results.get(key)):
             if result is not None:
                 known[key] = result
