@@ -7,9 +7,9 @@
 import math
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +38,7 @@ from tournaments.results.rulings import Rulings, result_of
 from tournaments.results.store import Store, StoreError
 from tournaments.running.result_writer import open_result_writer
 from tournaments.schedule.pairing import Pairing
+from tournaments.schedule.plan import pairs_rounds
 
 MAX_ATTEMPTS = 3
 """Maximum attempts at a game that fails because of the host."""
@@ -132,12 +133,31 @@ class Run:
         """Return the games that can be started now."""
         return self.schedule.due(self.history)
 
-    def update_total(self) -> None:
-        """Update the report's total.
+    async def new_games(self, started: Collection[str], *, is_idle: bool) -> Sequence[Pairing]:
+        """Return the games that can be started now, without those with a key in ``started``.
 
-        For 100,000 games that takes 10 ms, as long as a game: it is not done after each of them.
+        The report's total is updated if there is such a game, or if ``is_idle``: no game is under way.  For
+        100,000 games that takes 10 ms, as long as a game: it is not done after each of them.
+
+        A round of a Swiss is paired in a thread, since that takes seconds for hundreds of bots.  Games that
+        end meanwhile are not taken into account.
         """
-        self.report.total = self.schedule.total(self.history)
+        # What a thread reads must not change.
+        in_thread = pairs_rounds(self.tournament.plan.kind)
+        history = replace(self.history, results=dict(self.history.results)) if in_thread else self.history
+
+        def query() -> tuple[Sequence[Pairing], int | None]:
+            found = [pairing for pairing in self.schedule.due(history) if pairing.key not in started]
+            # Only then can there be new games.
+            return found, self.schedule.total(history) if found or is_idle else None
+
+        if in_thread:
+            found, total = await trio.to_thread.run_sync(query, abandon_on_cancel=True)
+        else:
+            found, total = query()
+        if total is not None:
+            self.report.total = total
+        return found
 
     def job(self, pairing: Pairing, sandbox: Sandbox) -> Job:
         """Return the job of a pairing for the engine."""
@@ -247,12 +267,16 @@ async def play_all(
     under_way = 0
     progress = trio.Event()
 
+    changed = True
+    """True if a game has ended since the schedule was last queried."""
+
     async def play_one(pairing: Pairing) -> None:
-        nonlocal progress, under_way
+        nonlocal progress, under_way, changed
         game = await _play(run, engine, pairing, sandbox, reported, request)
         if game is not None:
             await writer.write(pairing, game)
         under_way -= 1
+        changed = True
         progress.set()
         progress = trio.Event()
 
@@ -267,7 +291,7 @@ async def play_all(
         trio.open_nursery() as nursery,
     ):
         over = False
-        changed, ask_at = True, -math.inf
+        ask_at = -math.inf
         while not over:
             if request.is_set:
                 waiting.clear()
@@ -275,10 +299,10 @@ async def play_all(
             # game if a query takes long.
             elif not waiting and (not under_way or (changed and trio.current_time() >= ask_at)):
                 asked_at = trio.current_time()
-                waiting.extend(pairing for pairing in run.due() if pairing.key not in started)
-                if waiting or not under_way:  # only then can there be new games
-                    run.update_total()
                 changed = False
+                found = await run.new_games(started, is_idle=not under_way)
+                if not request.is_set:
+                    waiting.extend(found)
                 ask_at = trio.current_time() + ASKING_SHARE * (trio.current_time() - asked_at)
             # More than the engine's slots, so that a worker never waits for the store.
             while waiting and under_way < engine.concurrency + min(engine.concurrency, MOST_BESIDE):
@@ -286,12 +310,11 @@ async def play_all(
                 started.add(pairing.key)
                 under_way += 1
                 nursery.start_soon(play_one, pairing)
-            over = not under_way
-            if not over:
+            over = not under_way and (not changed or request.is_set)
+            if under_way:
                 may_ask = changed and not waiting and not request.is_set
                 with trio.move_on_at(ask_at if may_ask else math.inf):
                     await progress.wait()
-                    changed = True
     if archives is not None:
         await trio.to_thread.run_sync(_write_archives, run, directory, list(archives.due(at_end=True)))
     await trio.to_thread.run_sync(_sync_files, directory)

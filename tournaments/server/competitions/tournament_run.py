@@ -174,7 +174,7 @@ class TournamentRun:
             run = self._run = await in_thread(open_run, tournament, store)
             async with self._engine(tournament, demands) as engine:
                 await play_all(run, engine, directory, sandbox=sandbox, stop=self._stop_request)
-        return _outcome(run)
+        return await in_thread(_outcome, run)  # it may pair a round
 
     def _journal(self) -> list[Entry]:
         with self._stores.using(self.competition.slug) as store:
