@@ -171,6 +171,39 @@ async def test_a_tournament_that_cannot_be_stored_is_not_shown(
         assert (await tournaments.summary(made.id)).total == 6
 
 
+async def test_a_tournament_that_is_being_created_is_not_completed_by_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[object] = []
+    looked = trio.Event()
+
+    def wait_and_open(*arguments: Any) -> Run:
+        opened.append(arguments)
+        if len(opened) == 1:
+            trio.from_thread.run_sync(nursery.start_soon, tournaments.run)
+            trio.from_thread.run(looked.wait)
+        return open_run(*arguments)
+
+    def is_claimed(competition: Competition) -> bool:
+        found = real(competition)
+        trio.from_thread.run_sync(looked.set)
+        return found
+
+    async with open_harness(tmp_path) as harness:
+        tournaments = TournamentManager(harness.context, 0.0)
+        real = tournaments._is_claimed
+        monkeypatch.setattr(tournaments, "_is_claimed", is_claimed)
+        monkeypatch.setattr(tournament_manager, "open_run", wait_and_open)
+        async with trio.open_nursery() as nursery:
+            made = await tournaments.create_tournament(spec(references=REFERENCES), None, draft=True)
+            await tournaments.publish(made.id)  # waits until the tournament was taken up
+            nursery.cancel_scope.cancel()
+        tournaments.close()
+        assert harness.competition(made.id).state is CREATED
+        assert len(opened) == 1
+        assert not harness.context.failures.newest()
+
+
 async def test_simultaneous_tournaments_share_the_slots(tmp_path: Path) -> None:
     async with open_harness(tmp_path, slots=1) as harness, running(harness) as tournaments:
         one, other = [await create(tournaments, rounds=2) for _ in range(2)]

@@ -129,11 +129,7 @@ class TournamentManager:
                     self._begin(competition)
                 elif state in (CompetitionState.DRAFT, CompetitionState.CREATED):
                     if not await in_thread(self._is_claimed, competition):
-                        fixed = FixedSpec.read(competition.spec)
-                        players = await players_of(
-                            self._context, fixed.field, fixed.chosen.game, competition.id
-                        )
-                        await in_thread(self._claim, competition.slug, fixed, players)
+                        await self._complete(competition)
                 elif state is CompetitionState.FINISHED and await in_thread(self._has_due_games, competition):
                     with self._begun_on_failure(competition):
                         await self._go_on(competition)
@@ -141,6 +137,14 @@ class TournamentManager:
             if known.state is CompetitionState.RUNNING and is_transient(error):
                 raise  # nobody would play it: all tournaments are taken up again after a moment
             self._context.failures.note(f"tournament {known.title}", error)
+
+    async def _complete(self, competition: Competition) -> None:
+        """Record a tournament in its store whose creation was interrupted; one being created stays."""
+        fixed = FixedSpec.read(competition.spec)
+        players = await players_of(self._context, fixed.field, fixed.chosen.game, competition.id)
+        async with self._making:
+            if not await trio.to_thread.run_sync(self._is_claimed, competition):
+                await trio.to_thread.run_sync(self._claim, competition.slug, fixed, players)
 
     def _is_claimed(self, competition: Competition) -> bool:
         with self._stores.using(competition.slug) as store:
