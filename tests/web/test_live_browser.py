@@ -10,10 +10,13 @@ from referee.judge.results import GameRecord
 from tests.reporting.replay_pages import at_ply, positions, shown
 from tests.support.accessibility import page_findings
 from tests.support.browser import chromium, watched_page
+from tests.support.courses import NOW
 from tests.support.random_games import game_of_length
 from tests.web.played_course import Played, open_played
 from tests.web.site import RunningSite, running_site
+from tests.web.test_accessibility import sign_in
 from tests.web.test_live import LIVE, SMALL, publish, start
+from tournaments.course.model import CompetitionState
 from tournaments.server.live_hub import Channel
 
 pytestmark = pytest.mark.any_database
@@ -160,3 +163,47 @@ def test_the_first_page_shows_running_games_and_new_standings(
         page.evaluate("document.getElementById('ladder').replaceChildren()")
         site.do(played.service.live.standings_changed)
         expect(page.locator("#ladder table")).to_be_visible()
+
+
+KEEP_QUESTIONS = """() => {
+    window.questions = [];
+    window.confirm = (question) => { window.questions.push(question); return false; };
+}"""
+"""Answers each question of the page with no, and keeps the questions."""
+
+
+NOTE_EVENTS = """
+Math.random = () => 0;  // a part of the page is replaced at once after a change
+EventSource.prototype.addEventListener = function (type, listener) {
+    EventTarget.prototype.addEventListener.call(this, type, (event) => {
+        listener(event);
+        document.documentElement.dataset.event = type;
+    });
+};"""
+"""Gives the root element the type of the stream's latest event."""
+
+
+def refresh(page: Page, played: Played, site: RunningSite) -> None:
+    """Let a page with NOTE_EVENTS request its address again; it replaces its parts a moment later."""
+    expect(page.locator("html[data-event=playing]")).to_be_attached()  # the stream has begun
+    with page.expect_response(page.url):
+        site.do(played.service.live.standings_changed)
+
+
+@pytest.mark.browser
+def test_delete_asks_after_the_buttons_were_replaced(
+    played: Played, site: RunningSite, browser: Browser
+) -> None:
+    played.world.course.competitions.set_state(played.cup.id, CompetitionState.FINISHED, "", NOW)
+    with watched_page(browser, site=site.url) as page:
+        page.add_init_script(NOTE_EVENTS)
+        sign_in(page, site, "lecturer")
+        page.goto(f"{site.url}/teach/tournaments/cup")
+        page.evaluate(KEEP_QUESTIONS)
+        page.evaluate("document.querySelector('[data-refresh=actions]').classList.add('old')")
+        refresh(page, played, site)
+        expect(page.locator("[data-refresh=actions].old")).to_have_count(0)
+        page.get_by_role("button", name="Delete").click()
+        assert page.evaluate("questions") == ["Delete this tournament? Nobody sees it any more."]
+        expect(page.get_by_role("button", name="Delete")).to_be_visible()
+    assert played.service.tournaments.requests == []

@@ -6,22 +6,19 @@ for (const element of document.querySelectorAll("time[datetime]")) {
   element.title = element.textContent;
   element.textContent = at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 }
-// Buttons that cannot be undone ask first.
-for (const form of document.querySelectorAll("form[data-confirm]")) {
-  form.addEventListener("submit", (event) => {
-    if (!window.confirm(form.dataset.confirm)) event.preventDefault();
-  });
-}
-// A second click would lose the answer to the first, which has links that are shown once.
-const AGAIN_MS = 30000; // the answer should have come by then
-for (const form of document.querySelectorAll("form[data-once]")) {
-  let sentAt = -Infinity;
-  form.addEventListener("submit", (event) => {
-    if (performance.now() - sentAt < AGAIN_MS) event.preventDefault();
-    else sentAt = performance.now();
-  });
-  window.addEventListener("pageshow", () => { sentAt = -Infinity; }); // back from the answer
-}
+// The document has the listener: now_playing.js replaces forms by copies, which have no listeners.
+const AGAIN_MS = 30000; // the answer to a form should have come by then
+let sentAt = new WeakMap(); // of each form[data-once]
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  // Buttons that cannot be undone ask first.
+  if (form.matches("[data-confirm]") && !window.confirm(form.dataset.confirm)) event.preventDefault();
+  // A second click would lose the answer to the first, which has links that are shown once.
+  if (event.defaultPrevented || !form.matches("[data-once]")) return;
+  if (performance.now() - sentAt.get(form) < AGAIN_MS) event.preventDefault();
+  else sentAt.set(form, performance.now());
+});
+addEventListener("pageshow", () => { sentAt = new WeakMap(); }); // back from the answer
 // Time until a moment, or since, as the server writes it: the same words, kept up to date.
 function durationText(seconds) {
   const units = [[Math.floor(seconds / 86400), "day"], [Math.floor(seconds / 3600) % 24, "hour"],
