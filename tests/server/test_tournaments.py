@@ -107,6 +107,13 @@ async def test_a_tournament_of_the_teams(tmp_path: Path) -> None:
             await tournaments.pause(final.id)
 
 
+async def test_a_team_in_the_title_is_not_in_the_address(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+        harness.version("Team 1")
+        cup = await create(tournaments, title="Cup of Team 1 with greedy")
+        assert (cup.title, cup.slug) == ("Cup of Team 1 with greedy", "cup-of-with-greedy")
+
+
 async def test_a_tournament_on_each_kind_of_database(tmp_path: Path, database: Database) -> None:
     async with open_harness(tmp_path / "data", database=database) as harness, running(harness) as tournaments:
         competition = await create(tournaments)
@@ -604,3 +611,17 @@ def test_a_gauntlet_of_an_earlier_version_keeps_its_ranking(tmp_path: Path) -> N
 )
 def test_names_in_addresses(title: str, taken: set[str], slug: str) -> None:
     assert free_slug(title, taken) == slug
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Cup of Team 2", "cup-of"),
+        ("TEAM 1 v3 against team 2", "against"),
+        ("Team 1 against Team 2, greedy", "against-greedy"),
+        ("Team 12", "tournament"),
+        ("A and B", "and-b"),
+    ],
+)
+def test_names_of_teams_are_not_in_addresses(title: str, slug: str) -> None:
+    assert free_slug(title, set(), ["Team 1", "Team 2", "Team 12", "Team 1 v3", "a"]) == slug

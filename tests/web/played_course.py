@@ -328,20 +328,27 @@ class Played:
         self.world.course.settings.change(standings_for=visitors, students_see_names=students_see_names)
 
     @contextmanager
-    def tournament(self, slug: str, kind: str, references: Sequence[str]) -> Iterator[Store]:
-        """Add a tournament of reference players that was played to its end, until the end of the block."""
+    def tournament(self, slug: str, kind: str, bots: Sequence[str], title: str = "") -> Iterator[Store]:
+        """Add a tournament that was played to its end, until the end of the block.
+
+        ``bots`` are names of ``versions``, and reference players.
+        """
         competitions, plan = self.world.course.competitions, Plan({"kind": kind}, rounds=1, width=1)
-        added = competitions.add(slug, slug.title(), CompetitionKind.TOURNAMENT, {}, None, NOW)
+        added = competitions.add(slug, title or slug.title(), CompetitionKind.TOURNAMENT, {}, None, NOW)
         for state in (CompetitionState.RUNNING, CompetitionState.FINISHED):
             competitions.set_state(added.id, state, "", NOW)
-        for name in references:
-            competitions.enter(added.id, name, None, name)
-        summary = TournamentResults(slug, "manchester", "1 s per move", references, "points", plan)
+        for name in bots:
+            version = self.versions.get(name)
+            if version is None:
+                competitions.enter(added.id, name, None, name)
+            else:
+                competitions.enter(added.id, name, version.id, None)
+        summary = TournamentResults(slug, "manchester", "1 s per move", bots, "points", plan)
         with Store(self.service.database.competition(slug)) as store:
-            store.claim(summary.name, summary.config(), {"bots": dict.fromkeys(references, "d")})
+            store.claim(summary.name, summary.config(), {"bots": dict.fromkeys(bots, "d")})
             while due := summary.schedule.due(summary.history):
                 for number, pairing in enumerate(due):
-                    names = references[pairing.first], references[pairing.second]
+                    names = bots[pairing.first], bots[pairing.second]
                     store.add(played_game(pairing.key, *names, pairing.round * 99 + number), pairing.round)
                 summary = TournamentResults.load(store)
             self.service.tournaments.stores[added.id] = store

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from referee.playing import Job
 from tests.support.builders import CONTROL
 from tests.support.courses import NOW
-from tests.web.played_course import LOST_BY_FAULT, REFERENCE, SECRET, Played, played_game
+from tests.web.played_course import BOTS, LOST_BY_FAULT, REFERENCE, SECRET, Played, played_game
 from tournaments.course.model import Account, Role
 from tournaments.course.settings import Settings
 from tournaments.reporting.site.anonymizer import HIDDEN
+from tournaments.server.competitions.tournament_spec import free_slug
 from tournaments.web.views.competition_view import ViewedCompetitions
 from tournaments.web.views.names import (
     Entrant,
@@ -169,6 +170,20 @@ async def test_a_student_without_the_permission_sees_only_the_names_of_the_own_t
         assert not re.search(r"Team[ _+]?2|student-2", page), path
     game = pages["/competitions/practice/games/p0000003-1"]
     assert f"{SECRET} Team 1 v1" in game
+
+
+async def test_a_team_that_the_title_of_a_tournament_names_is_hidden(played: Played) -> None:
+    """The title is on the page of each team that takes part; its words are in the address, too."""
+    played.show("anonymous", students_see_names=False)
+    slug = free_slug("Cup of Team 2", set(), TEAMS.values())
+    paths = ("/", "/bots/1", "/competitions", f"/competitions/{slug}", "/api/v1/competitions")
+    with played.tournament(slug, "round-robin", BOTS, "Cup of Team 2"):
+        for path in paths:
+            async with played.world.browser("student") as browser:
+                answer = await browser.get(path, headers=played.world.bearer("student"))
+            assert slug in answer.text, path
+            assert "Cup of" in answer.text, path
+            assert not re.search(r"Team([ _+-]|%20)2", answer.text, re.IGNORECASE), path
 
 
 async def test_pseudonyms_are_the_same_each_time_and_other_ones_in_each_competition(played: Played) -> None:

@@ -195,7 +195,9 @@ class TournamentManager:
 
         def make() -> Competition:
             courses = context.course.competitions
-            slug = free_slug(spec.title, {one.slug for one in courses.all()})
+            names = {one.name for one in context.course.teams.all()}
+            names |= {one.name for one in chosen if one.version is not None}
+            slug = free_slug(spec.title, {one.slug for one in courses.all()}, names)
             kind = CompetitionKind.TOURNAMENT
             state = CompetitionState.DRAFT if draft else CompetitionState.CREATED
             with self._act("create", slug, by, title=spec.title, state=state) as act:

@@ -1,7 +1,7 @@
 """Specification of a tournament on the server: a lecturer's choices, and their fixed form."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import (
@@ -32,6 +32,7 @@ from tournaments.config.tournament_file import (
 from tournaments.course.model import HIDDEN
 from tournaments.course.settings import check_reference
 from tournaments.files.validation_errors import problem_lines
+from tournaments.reporting.site.anonymizer import Anonymizer
 
 LONGEST_SLUG = 40
 RESERVED = "practice"
@@ -69,7 +70,10 @@ class TournamentSpec(_Model):
     """A lecturer's choices for a tournament."""
 
     title: str = Field(
-        min_length=1, max_length=200, title="Title", description="Its name, also in its address."
+        min_length=1,
+        max_length=200,
+        title="Title",
+        description="Its name, also in its address, but there without names of teams.",
     )
     game: str = Field(
         DEFAULT_GAME, title="Game", description="A preset, or a spec text; kalarena games lists them."
@@ -184,9 +188,13 @@ class FixedSpec(_Model):
         return self.model_dump(mode="json")
 
 
-def free_slug(title: str, taken: set[str]) -> str:
-    """Return an unused slug for addresses, made from a title."""
-    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+def free_slug(title: str, taken: set[str], names: Iterable[str] = ()) -> str:
+    """Return an unused slug for addresses, made from the words of a title.
+
+    ``names`` of teams and their bots are left out: they may be hidden from readers of an address.
+    """
+    without_names = Anonymizer(dict.fromkeys(names, " ")).text(title)
+    words = re.sub(r"[^a-z0-9]+", "-", without_names.lower()).strip("-")
     if not words or words.startswith(RESERVED):
         words = f"tournament-{words}"
     slug = words = words[:LONGEST_SLUG].strip("-")

@@ -31,7 +31,7 @@ from tournaments.web.views.challenge_view import form_for
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.names import Entrant, Visibility
 from tournaments.web.views.progress import Progress, lines_of_versions, progress_of
-from tournaments.web.views.visibility import competition_of, history_of, this_viewer, view_of
+from tournaments.web.views.visibility import competition_of, history_of, this_viewer, titles_for, view_of
 
 TIMED = 150
 """Number of a bot's newest games in its chart of move times."""
@@ -127,6 +127,7 @@ async def team(request: Request) -> Response:
         parts=parts,
         progress=progress,
         name=name,
+        titles=await titles_for(request, records.tournaments),
         may_open=may_open,
         games_href=_games_href(records.practice, name),
         challenge=None
