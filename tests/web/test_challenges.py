@@ -183,6 +183,20 @@ async def test_pseudonyms_are_those_of_the_practice_ladder(played: Played) -> No
     assert "Team 1" not in await played.world.page("other", HERE)
 
 
+async def test_a_bot_of_a_tournament_does_not_have_its_pseudonym_of_the_ladder(played: Played) -> None:
+    """Each competition has pseudonyms of its own, so that a tournament cannot be matched to the ladder."""
+    played.show("anonymous", students_see_names=False)
+    offered = {}
+    async with played.world.browser("student") as browser:
+        for slug, path in (("practice", "/standings"), ("cup", "/competitions/cup")):
+            standings = await browser.text(path)
+            bots = set(re.findall(rf'href="(/competitions/{slug}/bots/[^"#]+)"', standings))
+            pages = [await browser.text(path) for path in bots]
+            assert len(pages) == 3
+            offered[slug] = sum("Challenge this bot" in page for page in pages)
+    assert offered == {"practice": 2, "cup": 0}
+
+
 async def test_without_a_practice_ladder_there_are_no_pseudonyms(
     played: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,9 @@ async def bot(request: Request) -> Response:
     shown = await view_of(request, competition)
     line = shown.line_at(request.path_params["bot"])
     entrant = shown.entrants.get(line.name)
+    challenge = None
+    if entrant is not None and (not shown.names.on or await _is_ladder(request, competition)):
+        challenge = await form_for(request, _choice_of(entrant))
     return render(
         request,
         "bot.html",
@@ -179,9 +182,19 @@ async def bot(request: Request) -> Response:
         team_href=_team_href(request, entrant),
         reference=None if entrant is None else entrant.reference,
         games_href=_games_href(competition, line.name),
-        challenge=None if entrant is None else await form_for(request, _choice_of(entrant)),
+        challenge=challenge,
         most_pairs=MOST_PAIRS,
     )
+
+
+async def _is_ladder(request: Request, competition: Competition) -> bool:
+    """Return whether a competition is the practice ladder, whose pseudonyms the form of a challenge has.
+
+    With the form on another competition's page, readers could match the pseudonyms of both.
+    """
+    site = site_of(request)
+    practice = practice_of(await site.read_cache.get(site.course.competitions.all))
+    return practice is not None and practice.id == competition.id
 
 
 def _choice_of(entrant: Entrant) -> BotChoice:
