@@ -13,14 +13,23 @@ import trio.testing
 from sqlalchemy import update
 
 from referee.errors import RefereeError
+from referee.judge.results import Player
 from tests.server.harness import LIMIT_S, Harness, first_games, open_harness, until
 from tests.support.courses import NOW
-from tournaments.course.model import BotChoice, Challenge, ChallengeState, CompetitionKind, CourseError
+from tournaments.course.model import (
+    BotChoice,
+    Challenge,
+    ChallengeState,
+    CompetitionKind,
+    Competitor,
+    CourseError,
+)
 from tournaments.course.schema import challenge
 from tournaments.database.base import Connections, StoreError
 from tournaments.database.location import Database
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
+from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.challenges import challenge_runner
 from tournaments.server.challenges.challenge_games import ChallengeGame, Score, game_of
 from tournaments.server.challenges.challenge_runner import MOST_TRIES, Challenges
@@ -461,6 +470,24 @@ async def test_the_bots_of_a_challenge_are_of_two_kinds_of_teams(tmp_path: Path)
                     with pytest.raises(CourseError, match=words):
                         await challenges.ask(own.team_id, student, bot, opponent, 1, "page")
         assert harness.course.challenges.unfinished() == []
+
+
+async def test_the_other_team_does_not_see_why_a_bot_was_not_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+
+        async def player(competitor: Competitor, _game: str) -> Player:
+            raise CannotPlayError(competitor.name, "$ make\nsecret_plan.c:3: error", is_ours=False)
+
+        monkeypatch.setattr(harness.bots, "player", player)
+        async with challenging(harness) as challenges:
+            over = await ended(harness, await ask(harness, challenges))
+        assert over.state is ChallengeState.FAILED
+        assert over.message == "Team 1 v1: this bot cannot be started on this server."
+        (failure,) = harness.context.failures.newest()  # for lecturers
+        assert failure.why == "Team 1 v1: $ make\nsecret_plan.c:3: error"
 
 
 async def test_a_remote_bot_that_does_not_come_back_ends_its_challenge(

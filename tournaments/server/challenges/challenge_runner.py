@@ -405,7 +405,15 @@ class Challenges:
             version = await trio.to_thread.run_sync(self._context.course.versions.get, competitor.version_id)
             if version is None or version.withdrawn or version.state is not VersionState.QUALIFIED:
                 raise CannotPlayError(competitor.name, "this version does not play any more", is_ours=False)
-        return await self._context.bots.player(competitor, game)
+        try:
+            return await self._context.bots.player(competitor, game)
+        except CannotPlayError as error:
+            if error.is_ours:
+                raise
+            # The reason may have lines of the bot's build, and the message is shown to both teams.
+            self._context.failures.note("challenges", str(error))
+            why = "this bot cannot be started on this server"
+            raise CannotPlayError(competitor.name, why, is_ours=False) from error
 
 
 @asynccontextmanager
