@@ -204,6 +204,48 @@ async def test_a_position_of_a_replay_can_be_played(played: Played) -> None:
     )
 
 
+async def test_a_position_stays_when_its_game_cannot_begin_yet(played: Played) -> None:
+    fields = AGAINST_A_PERSON | {"game": "kalah(4,3)", "from": "1 2"}
+    async with played.world.browser("student") as one:
+        refused = await one.submit("/play", fields | {"name": "x" * 500})
+        assert refused.status_code == 400
+        assert "The name" in refused.text
+        assert "From this position of a game of kalah(4,3)" in refused.text
+        assert '<input type="hidden" name="from" value="1 2">' in refused.text
+
+
+async def again(browser: Browser, path: str) -> dict[str, str] | None:
+    """Return the fields of "Play again", apart from ``csrf``; None without this button."""
+    form = re.search(r'id="play-again".*?</form>', await browser.text(path), re.DOTALL)
+    fields = None if form is None else dict(re.findall(r'name="(\w+)" value="([^"]*)"', form[0]))
+    if fields is not None:
+        del fields["csrf"]
+    return fields
+
+
+async def test_a_game_from_a_position_is_played_again_from_there(played: Played) -> None:
+    """The game of the position need not be one that is offered."""
+    async with played.world.browser("student") as one:
+        path = await begin(one, game="kalah(3,2)", **{"from": "2"})
+        fields = await again(one, path)
+        assert fields is not None
+        assert fields == {"game": "kalah(3,2)", "opponent": "person", "side": "first", "from": "2"}
+        next_path = await begin(one, **fields)
+        boards = [
+            re.findall(r'"contents": (\[[^]]*\])', await one.text(each))[0] for each in (path, next_path)
+        ]
+        assert next_path != path
+        assert boards[0] == boards[1]
+
+
+async def test_a_game_that_is_not_offered_any_more_is_not_played_again(played: Played) -> None:
+    async with played.world.browser("student") as one:
+        path = await begin(one, game="kalamala")
+        assert await again(one, path) == {"game": "kalamala", "opponent": "person", "side": "first"}
+        played.world.course.settings.change(play_games=[])
+        assert await again(one, path) is None
+
+
 async def test_the_kalamala_page_has_the_cells_of_each_move(played: Played) -> None:
     async with played.world.browser("student") as one, played.world.browser() as other:
         path = await begin(one, game="kalamala")

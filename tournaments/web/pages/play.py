@@ -134,11 +134,11 @@ async def _choose(request: Request, given: dict[str, str], problem: str = "") ->
     settings = settings_of(request)
     names = games_of(settings)
     start, rules = None, None
-    if given["from"] and not problem:
+    if given["from"]:
         try:
             rules, start = await in_thread(_start, given)
         except CourseError as error:
-            problem = f"The position cannot be played: {error}"
+            problem = problem or f"The position cannot be played: {error}"
     game = rules.name if rules is not None else given["game"]
     if game and game not in names:  # a replay may be of a game that is not offered otherwise
         names = [game, *names] if rules is not None else names
@@ -252,6 +252,7 @@ async def game(request: Request) -> Response:
     side = table.side_of(owner_of(request) or "-")
     site = site_of(request)
     page = await casual_page(site.live_boards, table, side)
+    position = await in_thread(_position_of, table)
     return render(
         request,
         "play_game.html",
@@ -263,8 +264,21 @@ async def game(request: Request) -> Response:
         base=f"/play/{table.game.address}",
         link=f"{site_address(request)}/play/{table.game.address}",
         opponent=_opponent_value(table, side),
+        position=position,
+        may_play_again=side is not None
+        and bool(position or table.game.game in games_of(settings_of(request))),
         sides=SIDES,
     )
+
+
+def _position_of(table: Table) -> str:
+    """Return the position in which a game began, for the form of the next game; empty if it has none."""
+    opening = table.game.opening
+    try:
+        _start({"game": table.game.game, "from": opening})
+    except CourseError:
+        return ""
+    return opening
 
 
 def _opponent_value(table: Table, side: int | None) -> str:
