@@ -207,3 +207,41 @@ def test_delete_asks_after_the_buttons_were_replaced(
         assert page.evaluate("questions") == ["Delete this tournament? Nobody sees it any more."]
         expect(page.get_by_role("button", name="Delete")).to_be_visible()
     assert played.service.tournaments.requests == []
+
+
+@pytest.mark.browser
+def test_a_table_with_the_focus_is_updated(played: Played, site: RunningSite, browser: Browser) -> None:
+    with watched_page(browser, site=site.url, viewport={"width": 420, "height": 900}) as page:
+        page.add_init_script(NOTE_EVENTS)
+        box = page.get_by_role("region", name="Standings")
+        link = page.get_by_role("region", name="Cross table").get_by_role("link", name="Team 2 v1")
+        for focused in (box, link):
+            page.goto(f"{site.url}/competitions/cup")
+            focused.focus()
+            left = box.evaluate("box => { box.scrollLeft = 40; return box.scrollLeft; }")
+            assert left > 0
+            page.evaluate("document.querySelector('#standings tbody').replaceChildren()")
+            refresh(page, played, site)
+            expect(box.locator("tbody tr")).to_have_count(3)
+            expect(focused).to_be_focused()
+            assert box.evaluate("box => box.scrollLeft") == left
+
+
+@pytest.mark.browser
+def test_a_button_that_is_being_pressed_stays_until_its_click(
+    played: Played, site: RunningSite, browser: Browser
+) -> None:
+    with watched_page(browser, site=site.url) as page:
+        page.add_init_script(NOTE_EVENTS)
+        sign_in(page, site, "lecturer")
+        page.goto(f"{site.url}/teach/tournaments/cup")
+        page.get_by_role("button", name="Pause").hover()
+        page.mouse.down()
+        page.evaluate(
+            "for (const part of document.querySelectorAll('[data-refresh]')) part.classList.add('old')"
+        )
+        refresh(page, played, site)
+        expect(page.locator("[data-refresh].old")).to_have_count(1)
+        with page.expect_response(f"{site.url}/teach/tournaments/cup/pause"):
+            page.mouse.up()
+    assert played.service.tournaments.requests == [("pause", played.cup.id)]

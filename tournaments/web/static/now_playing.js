@@ -5,6 +5,7 @@
   const list = document.querySelector("[data-now-playing]");
   if (!list && !document.querySelector("[data-refresh]")) return;
   const SPREAD_MS = 10000; // not all readers ask for the new standings in the same moment
+  const PRESSED_MS = 1000; // until the next try, when a button is being pressed: a copy would miss the click
   let refreshing = 0, polling = 0;
   let known = null; // the number of the standings that the page shows
 
@@ -41,7 +42,32 @@
     if (focused) [...list.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
   }
 
+  // Return the element of a part's fresh copy that stands for one of the part; null if there is none.
+  // A bot's link can be in several tables, which have labels.
+  function twin(element, part, copy) {
+    const table = element.parentElement.closest("[aria-label]");
+    if (table && table !== part && part.contains(table)) {
+      return twin(element, table, twin(table, part, copy) ?? copy);
+    }
+    const nameOf = (one) => one.getAttribute("href") ?? one.getAttribute("aria-label") ?? one.textContent;
+    const isAlike = (one) => nameOf(one) === nameOf(element);
+    const alike = (whole) => [...whole.querySelectorAll(element.localName)].filter(isAlike);
+    const found = alike(copy);
+    return found[alike(part).indexOf(element)] ?? found[0] ?? null;
+  }
+
+  // Replace a part by its fresh copy; the focus and the scroll positions of wide tables stay.
+  function replacePart(part, copy) {
+    const focused = part.contains(document.activeElement) ? twin(document.activeElement, part, copy) : null;
+    const scrolled = [...part.querySelectorAll(".wide")].filter((box) => box.scrollLeft)
+      .map((box) => [twin(box, part, copy), box.scrollLeft]);
+    part.replaceWith(copy);
+    for (const [box, left] of scrolled) if (box) box.scrollLeft = left;
+    focused?.focus({ preventScroll: true });
+  }
+
   async function refresh() {
+    clearTimeout(refreshing);
     refreshing = 0;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -49,7 +75,9 @@
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of document.querySelectorAll("[data-refresh]")) {
         const other = fresh.querySelector(`[data-refresh="${CSS.escape(part.dataset.refresh)}"]`);
-        if (other && !part.contains(document.activeElement)) part.replaceWith(other);
+        if (!other || part.isEqualNode(other)) continue;
+        if (!part.matches(":active")) replacePart(part, other);
+        else if (!refreshing) refreshing = setTimeout(refresh, PRESSED_MS);
       }
     } catch {
       // The next change brings another try.
