@@ -1,6 +1,7 @@
 """Pages in a real browser: a position of a replay is played, and the settings have tabs."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -112,6 +113,23 @@ def test_a_second_click_imports_a_roster_once(site: RunningSite, browser: Browse
         button.click()
         expect(page.get_by_text("2 students were added")).to_be_visible()
         expect(page.get_by_text("/links/")).to_have_count(2)
+
+
+def test_the_same_folder_is_chosen_again_after_it_was_refused(
+    site: RunningSite, browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "bot.py").write_text("print(1)\n")
+    with watched_page(browser, site=site.url) as page:
+        page.route(f"{site.url}/my/upload", lambda route: route.fulfill(json={"error": "It has no bot."}))
+        sign_in(page, site, "student")
+        page.goto(f"{site.url}/my")
+        for _ in range(2):
+            with page.expect_file_chooser() as opened:
+                page.get_by_role("button", name="Choose a folder").click()
+            # A browser reports a choice only if the input had another one before.
+            assert opened.value.element.evaluate("input => input.value") == ""
+            opened.value.set_files(tmp_path)
+            expect(page.locator("[data-refused]")).to_have_text("It has no bot.")
 
 
 def shown_sections(page: Page) -> Locator:

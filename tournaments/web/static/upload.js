@@ -58,7 +58,9 @@
       bar.value = 100 * event.loaded / event.total;
       sent.textContent = event.loaded < event.total ? `Sending ${what}` : "Sent; it is being unpacked";
     });
-    request.addEventListener("error", () => refuse("The connection was lost. Nothing was submitted: try again."));
+    request.addEventListener("error", () => refuse(
+      "The upload was interrupted, and nothing was submitted. "
+        + "Try again; if you changed the file, choose it again first."));
     request.addEventListener("load", () => {
       let answer = {};
       try {
@@ -127,6 +129,9 @@
     const files = [...folder.files].map((file) => [file.webkitRelativePath || file.name, file]);
     sendFiles(files.filter(([path]) => !path.split("/").some((part) => SKIPPED.has(part))));
   });
-  form.querySelector("[data-choose-folder]").addEventListener("click", () => folder.click());
+  form.querySelector("[data-choose-folder]").addEventListener("click", () => {
+    folder.value = ""; // else the same folder, which was refused and changed, would be no change of the input
+    folder.click();
+  });
   for (const element of form.querySelectorAll(".script-only")) element.hidden = false;
 })();
