@@ -140,6 +140,19 @@ async def test_a_refused_challenge_has_a_reason(
     assert played.world.course.challenges.unfinished() == []
 
 
+async def test_a_refused_challenge_keeps_what_was_chosen(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remotes = played.service.challenges.remotes
+    monkeypatch.setattr(remotes, "names", lambda _team_id: ("here", "there"))
+    fields = {"opponent": "ladder:1", "bot": "there", "pairs": "11"}
+    async with played.world.browser("student") as browser:
+        answer = await browser.submit(HERE, fields)
+    assert answer.status_code == 422
+    assert re.findall(r'<option value="([^"]*)" selected>', answer.text) == ["there", "ladder:1"]
+    assert re.search(r'name="pairs"[^>]* value="11"', answer.text)
+
+
 async def test_a_team_refuses_challenges_and_the_lecturer_all_of_them(played: Played) -> None:
     world, team = played.world, played.world.teams[1]
     async with world.browser("other") as browser:

@@ -114,6 +114,17 @@ async def test_a_wrong_roster_changes_nothing_and_has_its_lines_named(played: Pl
     assert course.teams.by_name("Team 9") is None
 
 
+async def test_a_refused_form_of_the_roster_keeps_its_values(played: Played) -> None:
+    at = f"/teach/roster/{played.world.accounts['student'].id}"
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(browser, f"{at}/change", 400, name="New\x07Name", team="Team <7>")
+        assert 'name="name" type="text" value="New\x07Name"' in answer.text
+        assert 'value="Team &lt;7&gt;"' in answer.text
+        answer = await sent(browser, "/teach/teams/1/rename", 400, name="Team 2")
+        names = re.findall(r'id="team-(\d+)" name="name" value="([^"]*)"', answer.text)
+        assert names == [("1", "Team 2"), ("2", "Team 2")]
+
+
 async def test_a_roster_may_be_a_file(played: Played) -> None:
     async with played.world.browser("lecturer") as browser:
         for content, status, words in (

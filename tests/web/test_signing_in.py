@@ -375,4 +375,6 @@ async def test_invalid_tokens_are_not_made(world: World) -> None:
             await refused(name, days)
         for _ in range(account.MOST_TOKENS):
             world.token("student")
-        assert "revoke one first" in await refused("x", "30")
+        page = await refused("x", "never")
+        assert "revoke one first" in page
+        assert '<option value="never" selected>' in page

@@ -150,13 +150,16 @@ def team_id(site: Site, name: str) -> int | None:
     return (found or site.course.teams.add(name, site.now())).id
 
 
-async def student(request: Request, status: int = 200, wrong: str = "") -> Response:
-    """Show one student, with all that can be changed."""
+async def student(request: Request, status: int = 200, wrong: str = "", **values: str) -> Response:
+    """Show all that can be changed of a student; ``wrong`` is the problem of a form with these values."""
     site, account = site_of(request), await _account_in_path(request)
     teams = await in_thread(site.course.teams.all)
     versions = (
         [] if account.team_id is None else await in_thread(site.course.versions.of_team, account.team_id)
     )
+    team = next((team for team in teams if team.id == account.team_id), None)
+    mail = await in_thread(site.course.addresses.of, account.id)
+    saved = {"name": account.name, "team": team.name if team else "", "email": mail.address or ""}
     return render(
         request,
         "teach/student.html",
@@ -164,12 +167,12 @@ async def student(request: Request, status: int = 200, wrong: str = "") -> Respo
         active="teach",
         account=account,
         state=state_of(account),
-        team=next((team for team in teams if team.id == account.team_id), None),
         teams=teams,
         versions=versions,
-        mail=await in_thread(site.course.addresses.of, account.id),
+        mail=mail,
         sends_mail=site.course.outbox.is_on,
         wrong=wrong,
+        given=saved | values,
     )
 
 
@@ -212,16 +215,11 @@ async def set_disabled(request: Request, account: Account, disabled: bool, path:
 async def change(request: Request) -> Response:
     """Change a student's name or team."""
     site, account, form = site_of(request), await _account_in_path(request), await request.form()
-    name, team, email = (text_of(form, field).strip() for field in ("name", "team", "email"))
+    given = {field: text_of(form, field).strip() for field in ("name", "team", "email")}
     try:
-        await act(
-            request,
-            lambda act: _change(site, act, account, name, team, email),
-            "account.change",
-            account.login,
-        )
+        await act(request, lambda act: _change(site, act, account, **given), "account.change", account.login)
     except CourseError as error:
-        return await student(request, 400, str(error))
+        return await student(request, 400, str(error), **given)
     return see_other(request, f"/teach/roster/{account.id}", "Saved.")
 
 
@@ -244,15 +242,11 @@ async def rename_team(request: Request) -> Response:
     team = await in_thread(site.course.teams.get, number)
     if team is None:
         raise NotFound("There is no such team.")
+    name = text_of(form, "name").strip()
     try:
-        renamed = await act(
-            request,
-            lambda act: _rename(site, act, number, text_of(form, "name").strip()),
-            "team.rename",
-            team.name,
-        )
+        renamed = await act(request, lambda act: _rename(site, act, number, name), "team.rename", team.name)
     except CourseError as error:
-        return await page(request, 400, str(error))
+        return await page(request, 400, str(error), **{f"team-{number}": name})
     return see_other(request, "/teach/roster#teams", f"{team.name} is now called {renamed.name}.")
 
 

@@ -51,6 +51,7 @@ async def account_page(request: Request, status: int = 200, **values: str) -> Re
         "new_token": "",
         "new_feed": "",
         "token_name": "",
+        "token_days": "180",
         "wrong_mail": "",
         "mail_given": mail.pending or mail.address or "",
     } | values
@@ -128,9 +129,10 @@ async def make_token(request: Request) -> Response:
     lasts = text_of(form, "days")
     if lasts not in LASTS:
         raise BadInput("Choose from the list for how long the token is to be valid.")
+    given = {"token_name": name, "token_days": lasts}
     if len(await in_thread(site.course.tokens.of, user.id)) >= MOST_TOKENS:
         return await account_page(
-            request, 400, token_name=name, wrong_token=f"You have {MOST_TOKENS} tokens: revoke one first."
+            request, 400, wrong_token=f"You have {MOST_TOKENS} tokens: revoke one first.", **given
         )
     try:
         secret, _token = await act(
@@ -142,7 +144,7 @@ async def make_token(request: Request) -> Response:
             days=LASTS[lasts],
         )
     except CourseError as error:
-        return await account_page(request, 400, token_name=name, wrong_token=str(error))
+        return await account_page(request, 400, wrong_token=str(error), **given)
     return await account_page(request, 201, new_token=secret)
 
 

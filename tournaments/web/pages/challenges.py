@@ -19,8 +19,8 @@ PAGE = 20
 """Challenges on a page."""
 
 
-async def page(request: Request, status: int = 200, complaint: str = "", opponent: str = "") -> Response:
-    """Show the form and the team's challenges; ``complaint`` is the reason why a request was refused."""
+async def page(request: Request, status: int = 200, complaint: str = "", **values: str) -> Response:
+    """Show the form and the team's challenges; ``complaint`` is the problem of a form with these values."""
     site, team_id = site_of(request), team_of(signed_in_user(request))
     table = site.course.challenges
     before = number_in(request.query_params.get("before"), LARGEST_NUMBER)
@@ -32,7 +32,7 @@ async def page(request: Request, status: int = 200, complaint: str = "", opponen
         status,
         active="my",
         form=await form_for(request),
-        chosen=opponent,
+        chosen=values,
         most_pairs=MOST_PAIRS,
         complaint=complaint,
         rows=await rows_for(request, found[:PAGE]),
@@ -46,13 +46,13 @@ async def page(request: Request, status: int = 200, complaint: str = "", opponen
 async def ask(request: Request) -> Response:
     """Challenge a bot."""
     site, user, form = site_of(request), signed_in_user(request), await request.form()
-    opponent = text_of(form, "opponent")
+    given = {name: text_of(form, name) for name in ("opponent", "bot", "pairs")}
     try:
-        own, other = await chosen_bots(request, opponent, text_of(form, "bot"))
-        pairs = number_in(text_of(form, "pairs"), 0)
+        own, other = await chosen_bots(request, given["opponent"], given["bot"])
+        pairs = number_in(given["pairs"], 0)
         await site.service.challenges.ask(team_of(user), user, own, other, pairs, "page")
     except (BadInput, CourseError) as error:
-        return await page(request, 422, str(error), opponent)
+        return await page(request, 422, str(error), **given)
     return see_other(request, HERE, "Your challenge was received: its games are played next.")
 
 
