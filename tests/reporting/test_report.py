@@ -178,6 +178,16 @@ def test_an_unfinished_tournament(games: int, sentence: str) -> None:
     assert len(page.rows("standings")) == len(NAMES)
 
 
+def test_one_game_is_not_plural() -> None:
+    summary = summary_of(NAMES)
+    summary.kept = [GameSummary.of(record, number) for number, record in records_of(summary)[:1]]
+    pages = Pages(View(summary))
+    texts = [Page(text).text for text in (pages.index(), pages.games(), *map(pages.bot, pages.view.table))]
+    assert "1 game that counts" in texts[0]
+    assert "1 game" in texts[1]
+    assert not [text for text in texts if re.search(r"\b1 (games|moves)\b", text)]
+
+
 def test_the_tables_of_groups() -> None:
     """During the groups and afterwards; other formats have none."""
     names = ("ada", "bob", "<b>cleo</b>", "dan")

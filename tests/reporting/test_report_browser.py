@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.reporting.reports import made, some, summary_of, write_store
+from tests.reporting.reports import made, records_of, some, summary_of, write_store
 from tests.support.browser import overflow, watched_page
 from tournaments.reporting.site.pages import Pages
 from tournaments.reporting.site.site import ASSETS
 from tournaments.reporting.site.view import View
+from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 from tournaments.schedule.plan import Plan
 
@@ -104,6 +105,18 @@ def test_the_filter(browser: Browser, site: Path) -> None:
         page.goto((site / "games.html").as_uri())
         assert len(shown(page)) == 24
         assert not page.locator("#filter").is_visible()
+
+
+def test_the_filter_of_one_game_is_not_plural(browser: Browser) -> None:
+    summary = summary_of(NAMES)
+    summary.kept = [GameSummary.of(record, number) for number, record in records_of(summary)[:1]]
+    script = (ASSETS / "report.js").read_text(encoding="utf-8")
+    with watched_page(browser) as page:
+        games = re.sub("<(link|script)[^>]*>", "", Pages(View(summary)).games())
+        page.set_content(f"{games}<script>{script}</script>")
+        expect(page.locator("output")).to_have_text("1 game")
+        page.locator("[name=result]").select_option(label="set aside")
+        expect(page.locator("output")).to_have_text("0 of 1 game")
 
 
 def test_from_the_cross_table_to_a_game_and_on(browser: Browser, site: Path) -> None:

@@ -80,6 +80,7 @@ async def test_a_roster_is_shown_before_it_is_imported(played: Played) -> None:
 
         answer = await sent(browser, "/teach/roster/import", 200, roster=ROSTER, do="import")
         assert answer.headers["cache-control"] == "no-store"
+        assert "1 student was added, 0 moved to another team, 1 renamed; 0 are as before." in main_of(answer)
         links = LINK.findall(answer.text)
         found = course.links.find(links[0], NOW)
         assert found is not None

@@ -1,6 +1,7 @@
 """Lists of the site: searched, sorted in natural order, filtered and paged; a journal of sentences."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -46,6 +47,22 @@ def test_pages_keep_the_query() -> None:
     assert found.query.address(page=2) == "?q=s&sort=name&order=desc&page=2"
     assert found.order_link("name") == "?q=s&sort=name&order=asc"
     assert (found.aria_sort("name"), found.aria_sort("length")) == ("descending", "none")
+
+
+async def test_one_line_is_not_plural(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = played.world.course.versions
+    monkeypatch.setattr(versions, "all", lambda _most, all_of=versions.all: all_of(1))
+    tournaments, cup = played.service.tournaments, played.cup.id
+    summary = await tournaments.summary(cup)
+    tournaments.keep(cup, replace(summary, kept=summary.kept[:1]))
+    for path, shown in (
+        ("/teach/submissions", "1 version"),
+        ("/teach/submissions?q=nobody", "0 of 1 version"),
+        ("/competitions/cup/games", "1 game"),
+        ("/competitions/cup/games?bot=nobody", "0 of 1 game"),
+    ):
+        page = await played.world.page("lecturer", path)
+        assert re.findall("<output>(.*)</output>", page) == [shown], path
 
 
 def add_students(played: Played, number: int) -> None:

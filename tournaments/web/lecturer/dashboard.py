@@ -24,7 +24,7 @@ from tournaments.database.state import DatabaseState
 from tournaments.server.slots import Kind
 from tournaments.server.status import Status
 from tournaments.web.http.errors import BadInput
-from tournaments.web.http.rendering import render, see_other
+from tournaments.web.http.rendering import counted, render, see_other
 from tournaments.web.http.request_body import text_of
 from tournaments.web.http.request_context import Site, act, settings_of, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
@@ -163,7 +163,7 @@ def needs_of(
     if status.disk is not None and status.disk.is_low:
         found.append(Need("The disk is nearly full: make room soon.", "#machine", "See below"))
     if status.failures:
-        failures = _counted(len(status.failures), "failure")
+        failures = counted(len(status.failures), "failure")
         found.append(Need(f"The server reports {failures}.", "#failures", "See below"))
     if status.mail_trouble and sends_mail:
         found.append(Need("No mail can be delivered now.", "#mail", "See below"))
@@ -173,13 +173,13 @@ def needs_of(
         if one.kind is CompetitionKind.TOURNAMENT and one.state in NEEDY
     ]
     if overview.stuck:
-        stuck = _counted(overview.stuck, "version")
+        stuck = counted(overview.stuck, "version")
         found.append(Need(f"{stuck} could not be checked.", "/teach/submissions?state=stuck", "Show"))
     if overview.outbox.failed:
-        failed = _counted(overview.outbox.failed, "mail")
+        failed = counted(overview.outbox.failed, "mail")
         found.append(Need(f"{failed} could not be delivered.", "#mail", "See below"))
     if overview.outbox.held and sends_mail:
-        held = _counted(overview.outbox.held, "mail")
+        held = counted(overview.outbox.held, "mail")
         found.append(
             Need(f"{held} of another data directory, as after a restore: not sent.", "#mail", "See below")
         )
@@ -187,13 +187,13 @@ def needs_of(
         count = len(overview.without)
         has = "has" if count == 1 else "have"
         found.append(
-            Need(f"{_counted(count, 'team')} {has} no bot that plays.", "/teach/roster?bot=no", "Show")
+            Need(f"{counted(count, 'team')} {has} no bot that plays.", "/teach/roster?bot=no", "Show")
         )
     if overview.invited:
         has = "has" if overview.invited == 1 else "have"
         found.append(
             Need(
-                f"{_counted(overview.invited, 'student')} {has} not chosen a password.",
+                f"{counted(overview.invited, 'student')} {has} not chosen a password.",
                 "/teach/roster?account=invited",
                 "Show",
             )
@@ -211,10 +211,6 @@ NEEDY = {
     CompetitionState.FAILED: "stopped after a failure",
 }
 """State of a tournament that waits for a lecturer -> its words."""
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 
 async def page(request: Request) -> Response:
@@ -266,7 +262,7 @@ async def mail(request: Request) -> Response:
 
     number = await act(request, do, f"mail.{wanted}", "mails")
     verb = "is" if number == 1 else "are"
-    return see_other(request, "/teach#mail", f"{_counted(number, 'mail')} {verb} {MAIL_ACTIONS[wanted]}.")
+    return see_other(request, "/teach#mail", f"{counted(number, 'mail')} {verb} {MAIL_ACTIONS[wanted]}.")
 
 
 MAIL_ACTIONS = {"retry": "waiting to be sent again", "release": "waiting to be sent", "discard": "deleted"}

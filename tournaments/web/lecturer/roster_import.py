@@ -9,7 +9,7 @@ from tournaments.course.audit import Act
 from tournaments.course.course import Course
 from tournaments.course.model import Account
 from tournaments.course.people.roster import RosterError, RosterResult, enrol, parse_roster
-from tournaments.web.http.rendering import render
+from tournaments.web.http.rendering import counted, render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
@@ -108,8 +108,9 @@ async def send(request: Request) -> Response:
         return await page(request, text, str(error))
     links = await in_thread(new_links, request, site, result.links)
     done = (
-        f"{len(result.added)} students were added, {len(result.moved)} moved to another team, "
-        f"{len(result.renamed)} renamed; {result.unchanged} are as they were."
+        f"{counted(len(result.added), 'student was', 'students were')} added, "
+        f"{len(result.moved)} moved to another team, {len(result.renamed)} renamed; "
+        f"{counted(result.unchanged, 'is as before', 'are as before')}."
     )
     return show_links(request, links, "The roster is imported", done, ("/teach/roster", "To the roster"))
 
@@ -117,7 +118,7 @@ async def send(request: Request) -> Response:
 def _import(site: Site, text: str, act: Act) -> RosterResult:
     roster = parse_roster(text)
     result = enrol(site.course, roster, site.now())
-    act.subject = f"{len(roster.rows)} students"
+    act.subject = counted(len(roster.rows), "student")
     act.detail = {
         "added": [account.login for account in result.added],
         "moved": [account.login for account in result.moved],

@@ -21,8 +21,8 @@ if (form) {
       one.row.hidden = !fits;
       shown += fits;
     }
-    form.querySelector("output").textContent =
-      shown === rows.length ? `${shown} games` : `${shown} of ${rows.length} games`;
+    const all = `${rows.length} game${rows.length === 1 ? "" : "s"}`;
+    form.querySelector("output").textContent = shown === rows.length ? all : `${shown} of ${all}`;
   };
   form.addEventListener("input", show);
   form.addEventListener("submit", (event) => event.preventDefault());
