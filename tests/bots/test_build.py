@@ -29,6 +29,8 @@ from tournaments.bots.build import build
 from tournaments.bots.errors import BotError, BuildError
 from tournaments.bots.resolve import resolve_bot
 from tournaments.config.load import load_tournament
+from tournaments.results.store import Store
+from tournaments.running.runner import open_run
 
 
 def rows_in_tiers(table: Iterable[str], *quick: str) -> list[object]:
@@ -442,6 +444,36 @@ def test_builds_are_confined_if_bots_must_be(place: BuildFolder) -> None:
     (place.bot / "engine").unlink()
     done = invoke("play", place.bot, "greedy", "--sandbox", "required", "--game", "kalah(2,2)")
     assert done.exit_code == 0, done.output
+    assert (place.bot / "engine").exists()
+    assert (place.outside / "secret").read_text() == SECRET
+
+
+def test_builds_for_a_tournament_are_confined_if_the_command_requires_the_sandbox(place: BuildFolder) -> None:
+    needs_sandbox()
+    place.write("echo changed > {outside}/secret 2>/dev/null\n" + MAKES)
+    cup = place.base / "cup.toml"
+    cup.write_text('game = "kalah(2,2)"\nbots = ["bot", "greedy"]\n')
+    done = invoke("tournament", "run", cup, "--out", place.base / "out", "--sandbox", "required")
+    assert done.exit_code == 2, done.output
+    assert "1 of 2 bots cannot run confined" in done.stderr  # it was built, and is no bot
+    assert (place.bot / "engine").exists()
+    assert (place.outside / "secret").read_text() == SECRET
+
+
+def test_builds_of_late_bots_are_confined_if_the_tournament_requires_the_sandbox(place: BuildFolder) -> None:
+    needs_sandbox()
+    place.write("echo changed > {outside}/secret 2>/dev/null\n" + MAKES)
+    cup, out = place.base / "cup.toml", place.base / "out"
+    cup.write_text('game = "kalah(2,2)"\nbots = ["first_legal", "greedy"]\n')
+    tournament = load_tournament(cup, "required")
+    out.mkdir()
+    with Store(out / "results.db") as store:
+        open_run(tournament, store, place.base)
+    done = invoke("tournament", "add", out, place.bot)
+    assert done.exit_code == 0, done.output
+    (place.bot / "engine").unlink()
+    with Store(out / "results.db") as store:
+        assert open_run(tournament, store, place.base).tournament.added[0].name == "bot"
     assert (place.bot / "engine").exists()
     assert (place.outside / "secret").read_text() == SECRET
 

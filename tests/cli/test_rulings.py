@@ -12,6 +12,7 @@ import pytest
 import sample_bots.first_legal
 from tests.results.ruling_helpers import do, is_clean, kept, keys_of, line_of, results, run
 from tests.support.builders import invoke, write_tournament
+from tests.support.confinement import needs_sandbox
 from tournaments.reporting.ruling_requests import unexpected
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
@@ -283,6 +284,17 @@ def test_a_late_bot_that_was_changed_or_removed_is_refused(out: Path, tmp_path: 
     assert line.startswith("the files of mine have changed since it was added, ")
     bot.unlink()
     assert do("run", out.parent / "cup.toml", "--out", out, fails=True).startswith("mine, added ")
+
+
+def test_a_late_bot_that_could_read_other_files_is_refused_if_the_sandbox_is_required(
+    out: Path, tmp_path: Path
+) -> None:
+    needs_sandbox()
+    bot = own_bot(tmp_path / "late")
+    do("add", out, str(bot))
+    do("add", out, str(bot.parent), "--name", "wide")
+    line = do("run", out.parent / "cup.toml", "--out", out, "--sandbox", "required", fails=True)
+    assert line.startswith(f"wide could read all of {bot.parent}, and with it mine: ")
 
 
 def test_a_changed_late_bot_withdraws_and_joins_under_another_name(out: Path, tmp_path: Path) -> None:

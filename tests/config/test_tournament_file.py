@@ -304,9 +304,15 @@ def test_an_untrusted_bot_that_could_read_other_files_is_refused(tmp_path: Path)
         f"bots[1]: all could read all of {tmp_path / 'all'}, and with it mine: put its files into a "
         "directory of their own, with a bot.toml that says how to start it"
     )
-    load(tmp_path / "cup", text)
+    assert problem(tmp_path / "cup", text + '\n[sandbox]\nmode = "required"').startswith("bots[1]: all could")
+    path = write_tournament(tmp_path / "cup", text)
+    with pytest.raises(ConfigError, match="all could read all of"):
+        load_tournament(path, "required")
+    load_tournament(path)
     (tmp_path / "bot.py").write_text("input()")
     found = problem(tmp_path / "cup", 'untrusted = true\nbots = ["greedy", ".."]')
     assert found.startswith(f"bots[2]: {tmp_path.name} could read all of {tmp_path}: put its files")
+    mode = '\n[sandbox]\nmode = "required"'
+    assert load_tournament(write_tournament(tmp_path / "cup", f'bots = ["..", "greedy"]{mode}'), "off").bots
     # Files and directories beside the tournament's file are allowed.
     load(tmp_path, 'untrusted = true\nbots = ["bot.py", "mine", "greedy", {bot = "greedy", name = "too"}]')

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from referee.judge.results import Player
-from referee.sandbox.detection import REQUIRED
 from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import NAME, NAME_RULE
 from tournaments.bots.resolve import resolve_bot
@@ -40,7 +39,7 @@ def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Pat
     added: list[Player] = []
     sources = dict(tournament.sources)
     problems: list[str] = []
-    strict = tournament.untrusted or tournament.sandbox_mode == REQUIRED
+    strict = tournament.must_confine
     gone = withdrawn_bots(journal)
     for entry in journal:
         if entry.action is not Action.ADD:
@@ -66,8 +65,8 @@ def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Pat
         problems += unfit(bot, others, openings=bool(tournament.openings))
         added.append(bot)
         sources[bot.name] = BotSource(entry.data["bot"], Path(entry.data["base"]))
-    if tournament.untrusted:
-        playing = (bot for bot in added if bot.name not in gone)
+    playing = [bot for bot in added if bot.name not in gone]
+    if strict and playing:  # the file's own bots were compared when it was read
         problems += [problem for _, problem in too_wide(folder, [*tournament.bots, *playing])]
     if problems:
         raise ConfigError("\n".join(problems))

@@ -21,6 +21,7 @@ from tournaments.config.tournament import (
     Tournament,
     TournamentError,
     build_tournament,
+    must_confine,
     name_clash,
 )
 from tournaments.config.tournament_file import Openings, TournamentFile
@@ -32,13 +33,16 @@ class ConfigError(ValueError):
     """A tournament file cannot be used; the message has one line for each problem."""
 
 
-def load_tournament(path: Path) -> Tournament:
-    """Read a tournament file.  Raises ConfigError with all problems, a line each."""
+def load_tournament(path: Path, sandbox_mode: str | None = None) -> Tournament:
+    """Read a tournament file.  Raises ConfigError with all problems, a line each.
+
+    ``sandbox_mode`` replaces the sandbox mode of the file, if it is not None.
+    """
     try:
         data = read_toml(path)
     except TomlError as error:
         raise ConfigError(f"{path}: {error}") from error
-    return _build(data, path.parent, path.stem, f"{path}: ")
+    return _build(data, path.parent, path.stem, f"{path}: ", sandbox_mode)
 
 
 def tournament_of(settings: Mapping[str, Any], folder: Path) -> Tournament:
@@ -49,10 +53,13 @@ def tournament_of(settings: Mapping[str, Any], folder: Path) -> Tournament:
     return _build(settings, folder, "tournament", "")
 
 
-def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tournament:
+def _build(
+    data: Mapping[str, Any], folder: Path, name: str, prefix: str, sandbox_mode: str | None = None
+) -> Tournament:
     """Return the tournament of a file's data, with its bots resolved.
 
-    ``name`` is the default of its name; ``prefix`` begins each line of an error.  Raises ConfigError.
+    ``name`` is the default of its name; ``prefix`` begins each line of an error; ``sandbox_mode`` replaces
+    the mode in the data.  Raises ConfigError.
     """
     try:
         file = TournamentFile.model_validate(data, context=folder)
@@ -61,7 +68,9 @@ def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tou
     problems = []
     bots: list[Player] = []
     sources: dict[str, BotSource] = {}
-    build_in = build_sandbox(strict=file.untrusted or file.sandbox.mode == REQUIRED)
+    mode = sandbox_mode or file.sandbox.mode or (REQUIRED if file.untrusted else AUTO)
+    strict = must_confine(untrusted=file.untrusted, sandbox_mode=mode)
+    build_in = build_sandbox(strict=strict)
     for number, entry in enumerate(file.bots, 1):
         try:
             bot = resolve_bot(entry.bot, folder, entry.name, file.game, build_in=build_in)
@@ -71,7 +80,7 @@ def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tou
         problems += [f"bots[{number}]: {problem}" for problem in _bad_name(bot.name, bots)]
         bots.append(bot)
         sources[bot.name] = BotSource(entry.bot, folder.absolute())
-    if file.untrusted:
+    if strict:
         problems += [f"bots[{number}]: {problem}" for number, problem in too_wide(folder, bots)]
     problems += _unknown_bots(file, [bot.name for bot in bots])
     try:
@@ -88,7 +97,7 @@ def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tou
             seed=file.seed,
             anchor=file.rating.anchor,
             anchor_rating=file.rating.value,
-            sandbox_mode=file.sandbox.mode or (REQUIRED if file.untrusted else AUTO),
+            sandbox_mode=mode,
             untrusted=file.untrusted,
             limits=file.limits.limits(),
             has_default_memory="memory_mb" not in file.limits.model_fields_set,

@@ -19,7 +19,7 @@ from referee.games.spec import parse_spec
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import Player
-from referee.sandbox.detection import OFF
+from referee.sandbox.detection import OFF, REQUIRED
 from referee.sandbox.host_resources import default_memory_here
 from tournaments.analysis.tie_breaks import MATCH_POINTS, criteria_of
 from tournaments.bots.manifest import MANIFEST_FILE
@@ -208,6 +208,11 @@ class Tournament(BaseModel):
         return self.openings[number % len(self.openings)] if self.openings else ""
 
     @property
+    def must_confine(self) -> bool:
+        """True if the bots and their builds must be confined."""
+        return must_confine(untrusted=self.untrusted, sandbox_mode=self.sandbox_mode)
+
+    @property
     def plan(self) -> Plan:
         """The plan of pairings."""
         return Plan(self.format, self.rounds, self.seed, len(str(len(self.bots))), len(self.openings))
@@ -262,6 +267,11 @@ class Tournament(BaseModel):
             "pondering": self.control.ponder,
             "bots": {bot.name: bot.digest for bot in self.bots},
         }
+
+
+def must_confine(*, untrusted: bool, sandbox_mode: str) -> bool:
+    """Return whether bots and their builds must be confined, so that no bot can read the files of another."""
+    return untrusted or sandbox_mode == REQUIRED
 
 
 def module_digest(game: str) -> str:

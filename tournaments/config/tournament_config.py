@@ -29,7 +29,7 @@ class TournamentConfig:
     """Bot with a fixed rating, which the others refer to; None: the average of all is 0."""
     anchor_rating: float = 0.0
     untrusted: bool = False
-    """True if bots must be confined."""
+    """True if bots and their builds must be confined: ``Tournament.must_confine``."""
     scaled: ScaledControl | None = None
     """Time control on each host; None if it is the same on all."""
 
@@ -45,7 +45,7 @@ class TournamentConfig:
             plan=tournament.plan,
             anchor=tournament.anchor,
             anchor_rating=tournament.anchor_rating,
-            untrusted=tournament.untrusted,
+            untrusted=tournament.must_confine,
             scaled=tournament.scaled_control,
         )
 

@@ -14,7 +14,7 @@ import trio
 from referee.judge.limits import memory_shortage
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox, Tier
-from referee.sandbox.detection import MODES, REQUIRED, SandboxError, find_sandbox
+from referee.sandbox.detection import MODES, SandboxError, find_sandbox
 from referee.sandbox.host_resources import core_count, host_memory_bytes
 from tournaments.bots.errors import BotError
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
@@ -96,11 +96,10 @@ def command(
     shown = not (as_json or quiet)
     options = EngineOptions(engine, scheduler, credentials)
     try:
-        tournament = load_tournament(file)
+        tournament = load_tournament(file, sandbox_mode)
         if game_files is not None:
             tournament = tournament.model_copy(update={"game_files": game_files})
-        mode = sandbox_mode or tournament.sandbox_mode
-        sandbox = find_sandbox(mode)
+        sandbox = find_sandbox(tournament.sandbox_mode)
         if tournament.untrusted and not sandbox.tier.confines:
             raise SandboxError("the file says untrusted = true, which needs a sandbox: leave --sandbox out")
     except (ConfigError, SandboxError) as error:
@@ -114,7 +113,7 @@ def command(
         concurrency=concurrency,
         shown=shown,
         options=options,
-        rehearses=(tournament.untrusted or mode == REQUIRED) and not no_rehearsal,
+        rehearses=tournament.must_confine and not no_rehearsal,
     )
     click.echo(outcome.results.render("json") if as_json else outcome.text(quiet=quiet))
     for line in outcome.problem_lines():
