@@ -6,7 +6,10 @@ import os
 import re
 import shutil
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,10 +31,12 @@ from tests.engines.lab_machines import (
 from tests.support.builders import invoke, kalarena, make_record, write_tournament
 from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.cli.main import INTERRUPTED, Usage
-from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, EngineOptions
+from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, EngineOptions, Notify, open_engine
 from tournaments.cli.tournament.run import LOST_ADVICE
 from tournaments.config.load import load_tournament
+from tournaments.engines.remote import remote_engine
 from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.head import dask_engine
 from tournaments.engines.remote.head.head import GONE
 from tournaments.engines.remote.remote_engine import unique_name
 from tournaments.reporting.game_verification import DeclaredTournament
@@ -69,6 +74,31 @@ def run_options(out: str, *more: str) -> tuple[str, ...]:
 def test_options_that_make_no_sense(options: tuple[Any, ...], why: str) -> None:
     with pytest.raises(Usage, match=why):
         EngineOptions(*options)
+
+
+async def test_the_command_for_workers_and_refusals_are_alerts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def scheduler(*_: object) -> AsyncIterator[tuple[str, Credentials]]:
+        yield "tls://head:1", Credentials.made(tmp_path / "credentials")
+
+    @asynccontextmanager
+    async def engine(*_: object, refused: Notify, **__: object) -> AsyncIterator[SimpleNamespace]:
+        refused("lab-2 was refused")
+        yield SimpleNamespace(slots=1, hosts=["lab-1"])
+
+    monkeypatch.setattr(remote_engine, "open_scheduler_here", scheduler)
+    monkeypatch.setattr(dask_engine, "open_dask_engine", engine)
+    tournament = load_tournament(write_tournament(tmp_path, ONE_ROUND))
+    alerts: list[str] = []
+    async with open_engine(
+        EngineOptions(DASK), tournament, tmp_path, Sandbox(), None, lambda _: None, alerts.append
+    ):
+        pass
+    assert alerts[0] == "lab-2 was refused"
+    assert alerts[1].startswith("on each machine that is to play, run:\n  kalarena worker --scheduler tls://")
+    assert len(alerts) == 2
 
 
 def test_control_groups_are_not_required_of_other_hosts() -> None:

@@ -10,20 +10,26 @@ import shutil
 import signal
 import subprocess
 import termios
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import click
 import pytest
 import trio
 
+from referee.sandbox.bubblewrap import Sandbox
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
 from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.cli.tournament import run
+from tournaments.cli.tournament.engine_options import EngineOptions, Notify
 from tournaments.cli.tournament.live import PLAIN_FAULTS
 from tournaments.cli.tournament.outcome import PROBLEM_LINES, Outcome, program, same_command
 from tournaments.cli.tournament.run import command
+from tournaments.config.load import load_tournament
+from tournaments.config.tournament import Tournament
+from tournaments.engines.base import Engine
+from tournaments.engines.local import open_local_engine
 from tournaments.reporting import tables
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
@@ -250,6 +256,44 @@ def test_a_run_of_an_earlier_version_keeps_its_ranking(tmp_path: Path, kind: str
 
 
 # Interruption
+
+
+@asynccontextmanager
+async def talking_engine(
+    options: EngineOptions,
+    tournament: Tournament,
+    directory: Path,
+    sandbox: Sandbox,
+    concurrency: int | None,
+    notify: Notify,
+    alert: Notify,
+) -> AsyncIterator[Engine]:
+    """An engine on this host that sends messages as that of a cluster does."""
+    async with open_local_engine(directory, 1) as engine:
+        notify("1 game at a time, on lab-1")
+        alert("lab-2 was refused")
+        yield engine
+
+
+def test_a_run_does_not_end_when_nobody_reads_its_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "open_engine", talking_engine)
+    tournament = load_tournament(folder_with(tmp_path) / "cup.toml")
+    unread, end = os.pipe()
+    os.close(unread)
+    with os.fdopen(end, "w", buffering=1) as stderr:
+        monkeypatch.setattr("sys.stderr", stderr)
+        outcome = run.run_in(tmp_path / "out", tournament, Sandbox(), base=tmp_path, kind=TournamentResults)
+    assert (outcome.report.played, outcome.interrupted) == (PER_ROUND, False)
+
+
+def test_quiet_shows_the_reasons_of_refused_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "open_engine", talking_engine)
+    done = invoke(
+        "tournament", "run", folder_with(tmp_path) / "cup.toml", "--out", tmp_path / "out", "--quiet"
+    )
+    assert (done.exit_code, done.stderr) == (0, "Cup: lab-2 was refused\n")
 
 
 def running(folder: Path, *options: str) -> "subprocess.Popen[str]":

@@ -8,7 +8,7 @@ import click
 from threadpoolctl import threadpool_limits
 
 from tournaments.analysis.duel import Duel, duel_of
-from tournaments.cli.main import Usage
+from tournaments.cli.main import Usage, print_message
 from tournaments.cli.measuring import (
     Settings,
     distinct,
@@ -140,7 +140,7 @@ def command(
     notes = _notes(tournament)
     if settings.shown:
         for note in notes:
-            click.echo(f"{tournament.name}: {note}", err=True)
+            print_message(f"{tournament.name}: {note}")
     path = settings.directory("duel", one, other)
     outcome = measure(settings, tournament, path, DuelResults)
     click.echo(

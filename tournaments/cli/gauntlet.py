@@ -12,7 +12,7 @@ import click
 from referee.judge.results import Player
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
 from tournaments.analysis.ladder_position import LadderPosition, LevelResult, ladder_position
-from tournaments.cli.main import Usage
+from tournaments.cli.main import Usage, print_message
 from tournaments.cli.measuring import (
     Settings,
     distinct,
@@ -118,7 +118,7 @@ def command(
     path = settings.directory("gauntlet", player)
     note = "" if book.texts else without_openings([player])
     if note and settings.shown:
-        click.echo(f"{tournament.name}: {note}", err=True)
+        print_message(f"{tournament.name}: {note}")
     outcome = measure(settings, tournament, path, GauntletResults)
     if settings.as_json:
         click.echo(json_text(_json(outcome, tournament, note)))

@@ -1,6 +1,7 @@
 """The command `kalarena` and its subcommands."""
 
 import codecs
+import contextlib
 import errno
 import importlib
 import io
@@ -71,6 +72,32 @@ class Usage(click.ClickException):
     """Something the user can put right: exit status 2."""
 
     exit_code = 2
+
+
+def print_message(text: str, *, newline: bool = True) -> None:
+    """Print a message of a run on standard error.
+
+    An error is ignored: the games go on if the reader has gone, the terminal was closed or the disk is full.
+    """
+    try:
+        click.echo(text, nl=newline, err=True)
+    except OSError:
+        discard_unwritten_messages()
+
+
+def discard_unwritten_messages() -> None:
+    """Discard the text in the buffer of standard error, after a write that failed.
+
+    Otherwise the next start of a worker process fails, too: it flushes the buffer.
+    """
+    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+        descriptor = sys.stderr.fileno()
+        kept, null = os.dup(descriptor), os.open(os.devnull, os.O_WRONLY)
+        stack.callback(os.close, kept)
+        stack.callback(os.close, null)
+        stack.callback(os.dup2, kept, descriptor)
+        os.dup2(null, descriptor)
+        sys.stderr.flush()
 
 
 class LazyGroup(click.Group):

@@ -31,7 +31,7 @@ from tournaments.cli.game_options import (
     time_control,
     with_options,
 )
-from tournaments.cli.main import INTERRUPTED, Fault, Usage
+from tournaments.cli.main import INTERRUPTED, Fault, Usage, print_message
 from tournaments.cli.tournament.outcome import Outcome, Results, program, same_command
 from tournaments.cli.tournament.run import run_in
 from tournaments.config.openings import SHORT_PLIES, OpeningBook
@@ -297,7 +297,7 @@ def without_openings(players: Sequence[Player]) -> str:
 def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[Results]) -> Outcome[Results]:
     """Play the games.  Raises Usage, Fault."""
     if settings.shown and settings.out is None:
-        click.echo(f"{tournament.name}: the games go to {path}", err=True)
+        print_message(f"{tournament.name}: the games go to {path}")
     return run_in(
         path,
         tournament,
@@ -311,10 +311,10 @@ def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[R
 def finish(context: click.Context, outcome: Outcome[Results]) -> None:
     """Print which games are missing, if any, and exit with the matching status.  Raises Fault, SystemExit."""
     for line in outcome.problem_lines():
-        click.echo(line, err=True)
+        print_message(line)
     again = same_command(context, [context.info_name or ""], out=str(outcome.directory.path))
     if outcome.interrupted:
-        click.echo(f"{outcome.stopped('this')}\n  {again}", err=True)
+        print_message(f"{outcome.stopped('this')}\n  {again}")
         raise SystemExit(INTERRUPTED)
     if outcome.report.unplayed:
         raise Fault(f"{outcome.missing()}:\n  {again}")

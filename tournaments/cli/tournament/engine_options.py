@@ -86,11 +86,13 @@ async def open_engine(
     sandbox: Sandbox,
     concurrency: int | None,
     notify: Notify,
+    alert: Notify,
 ) -> AsyncIterator[Engine]:
     """Open the engine, and yield it once it can play.
 
-    ``directory`` is that of the results, ``sandbox`` confines the bots.  ``notify`` is called with
-    instructions for starting workers, the number of workers, and the refused ones.  Raises ClusterError.
+    ``directory`` is that of the results, ``sandbox`` confines the bots.  ``notify`` is called with the number
+    of workers.  ``alert`` is called with messages without which the games may never begin: instructions for
+    starting workers, and the reasons why workers were refused or jobs ended.  Raises ClusterError.
     """
     if options.engine == LOCAL:
         async with open_local_engine(directory, concurrency, own_core=tournament.own_core) as local:
@@ -120,19 +122,17 @@ async def open_engine(
                 concurrency=concurrency,
                 own_core=tournament.own_core,
                 demands=demands,
-                refused=notify,
+                refused=alert,
                 reference_speed=settings.scaled_from,
             )
         )
         if options.engine == SLURM:
             from tournaments.engines.remote.slurm import open_slurm_workers
 
-            await stack.enter_async_context(
-                open_slurm_workers(address, credentials, settings, folder, notify)
-            )
+            await stack.enter_async_context(open_slurm_workers(address, credentials, settings, folder, alert))
         else:
             command = remote_engine.worker_command(address, credentials.directory)
-            notify(f"on each machine that is to play, run:\n  {command}")
+            alert(f"on each machine that is to play, run:\n  {command}")
         await wait_for_slots(engine, settings.minimum, notify)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(remote_engine.report_workers, engine, notify)

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.live import Live
 
 from referee.sandbox.host_resources import usable_cores
+from tournaments.cli.main import discard_unwritten_messages
 from tournaments.cli.tournament.progress import Progress, Snapshot, compute, fault_line, unplayed_line
 from tournaments.cli.tournament.screen import screen
 from tournaments.reporting.tournament_results import TournamentResults
@@ -104,6 +105,7 @@ class PlainLines(View):
             try:
                 self._out(f"{self._name}: {text}")
             except OSError:  # the reader has gone; the tournament goes on
+                discard_unwritten_messages()
                 self._is_open = False
 
 
@@ -114,6 +116,15 @@ def _tenth(done: int, total: int) -> int:
 
 def _to_standard_error(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _ignored_loss_of_terminal() -> Iterator[None]:
+    """Leave the block if the terminal has gone; the tournament goes on."""
+    try:
+        yield
+    except OSError:
+        discard_unwritten_messages()
 
 
 class LiveScreen(View):
@@ -141,11 +152,12 @@ class LiveScreen(View):
     @contextlib.contextmanager
     def on(self) -> Iterator["LiveScreen"]:
         """Use the terminal during the block; nothing is left behind."""
-        self._live.start()
+        with _ignored_loss_of_terminal():
+            self._live.start()
         try:
             yield self
         finally:
-            with contextlib.suppress(OSError):  # the terminal has gone
+            with _ignored_loss_of_terminal():
                 self._live.stop()
 
     def started(self, pairing: Pairing, key: str, host: str = "") -> None:
@@ -166,7 +178,7 @@ class LiveScreen(View):
         took = await self.recompute()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep_computing, took)
-            with contextlib.suppress(OSError):  # the terminal has gone; the tournament goes on
+            with _ignored_loss_of_terminal():
                 while True:
                     await self.redraw()
                     await trio.sleep(REFRESH_S)

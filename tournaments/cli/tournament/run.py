@@ -17,7 +17,7 @@ from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import MODES, SandboxError, find_sandbox
 from referee.sandbox.host_resources import core_count, host_memory_bytes
 from tournaments.bots.errors import BotError
-from tournaments.cli.main import INTERRUPTED, Fault, Usage
+from tournaments.cli.main import INTERRUPTED, Fault, Usage, print_message
 from tournaments.cli.tournament.engine_options import LOCAL, EngineOptions, engine_options, open_engine
 from tournaments.cli.tournament.live import open_view
 from tournaments.cli.tournament.outcome import Outcome, Results, same_command
@@ -54,7 +54,11 @@ LOST_ADVICE = "start it again if it has ended; the same command goes on"
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the final table as one JSON object, nothing else."
 )
-@click.option("--quiet", is_flag=True, help="Print the final table, and nothing before it but errors.")
+@click.option(
+    "--quiet",
+    is_flag=True,
+    help="Print the final table, and nothing before it but errors and the command for workers.",
+)
 @click.option(
     "--sandbox",
     "sandbox_mode",
@@ -117,9 +121,9 @@ def command(
     )
     click.echo(outcome.results.render("json") if as_json else outcome.text(quiet=quiet))
     for line in outcome.problem_lines():
-        click.echo(line, err=True)
+        print_message(line)
     if outcome.interrupted:
-        click.echo(f"{outcome.stopped()}\n  {same_command(context)}", err=True)
+        print_message(f"{outcome.stopped()}\n  {same_command(context)}")
         raise SystemExit(INTERRUPTED)
     if outcome.report.unplayed:
         raise Fault(outcome.missing())
@@ -167,21 +171,19 @@ def run_in(
             if not bots:  # a tournament with a bot that cannot run is not stored: its bots may still change
                 claim()
             if sandbox.tier is Tier.WEAK and shown:
-                click.echo(
+                print_message(
                     f"{tournament.name}: bots are not confined on this host, only limited; that is for bots "
-                    "that are trusted (kalarena doctor says more)",
-                    err=True,
+                    "that are trusted (kalarena doctor says more)"
                 )
             repeats = run.is_new and tournament.rounds > 1 and not tournament.openings
             if shown and repeats and sys.stderr.isatty():  # programs take the first line for progress
-                click.echo(
+                print_message(
                     f"{tournament.name}: there are no openings: bots that use no chance play the same games "
                     f"in each of the {tournament.rounds} rounds, and ratings count near-copies once; "
-                    "openings = { random = { plies = 2, seed = 7 } } in the file gives them other games",
-                    err=True,
+                    "openings = { random = { plies = 2, seed = 7 } } in the file gives them other games"
                 )
             if shown and run.report.before:
-                click.echo(_going_on(run, directory), err=True)
+                print_message(_going_on(run, directory))
             with single_error(), prepare_for_many_games(), _stopped_once() as stopping:
                 interrupted = trio.run(
                     partial(
@@ -191,7 +193,7 @@ def run_in(
                     shown,
                 )
             if not started:
-                click.echo("stopped before the first game; nothing was kept", err=True)
+                print_message("stopped before the first game; nothing was kept")
                 raise SystemExit(INTERRUPTED)
             results = kind.load(store)
             # as `kalarena verify` and `table` will make them
@@ -240,10 +242,9 @@ def _check_memory(run: Run, concurrency: int | None, options: EngineOptions | No
         raise Usage(f"{alone}: choose a smaller memory_mb")
     games = concurrency or tournament.concurrency or core_count()
     if shown and (shortage := memory_shortage(memory_mb, host, games)):
-        click.echo(
+        print_message(
             f"{tournament.name}: {shortage}; if all of them do, games fail and are played again: choose "
-            "a smaller memory_mb, or fewer games at a time (--concurrency)",
-            err=True,
+            "a smaller memory_mb, or fewer games at a time (--concurrency)"
         )
 
 
@@ -322,15 +323,18 @@ async def _run(
                     stopping.set()
                     scope.cancel()
 
+        def alert(sentence: str) -> None:
+            print_message(f"{run.tournament.name}: {sentence}")
+
         def notify(sentence: str) -> None:
             if shown:
-                click.echo(f"{run.tournament.name}: {sentence}", err=True)
+                alert(sentence)
 
         confined = options.sandbox(sandbox)
         async with trio.open_nursery() as nursery:
             await nursery.start(stop_on_signal)
             async with open_engine(
-                options, run.tournament, directory.path, confined, concurrency, notify
+                options, run.tournament, directory.path, confined, concurrency, notify, alert
             ) as engine:
                 if bots:
                     await _rehearse(run, bots, engine, confined, shown=shown)
@@ -353,12 +357,12 @@ async def _rehearse(
 
     def progress(done: int) -> None:
         if rewrites:
-            click.echo(f"\r{begin}: {done} of {len(bots)} bots", nl=False, err=True)
+            print_message(f"\r{begin}: {done} of {len(bots)} bots", newline=False)
 
     problems = await rehearse(bots, run.tournament, engine, sandbox, progress)
     if shown:
         runnable = len(bots) - len(problems)
         line = f"{begin}: {runnable} of {len(bots)} bots can run confined"
-        click.echo(("\r" if rewrites else "") + line, err=True)
+        print_message(("\r" if rewrites else "") + line)
     if problems:
         raise RehearsalError(problem_table(problems, len(bots), sandbox))
