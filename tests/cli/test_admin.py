@@ -128,8 +128,13 @@ def test_the_environment_has_the_directory_and_the_configuration(
     assert done(invoke("admin", "reset", "admin")).startswith("https://kalah.example.org/links/")
     given = invoke("admin", "reset", "admin", "--config", data / "server.toml")
     assert done(given).startswith("http://127.0.0.1:8000/links/")
+    public = "https://kalah.example.org/links/"
+    assert done(admin(data, "reset", "admin")).startswith(public)
+    assert done(admin(data / ".." / data.name, "reset", "admin")).startswith(public)
     # The configuration of another directory may name another database.
-    assert done(admin(data, "reset", "admin")).startswith("http://127.0.0.1:8000/links/")
+    for variable in (str(tmp_path), ""):
+        monkeypatch.setenv("KALARENA_DATA", variable)
+        assert done(admin(data, "reset", "admin")).startswith("http://127.0.0.1:8000/links/")
 
 
 def test_a_token_works_as_long_as_it_should(data: Path) -> None:

@@ -55,6 +55,16 @@ def test_each_variable_that_the_compose_file_needs_has_a_message() -> None:
     assert all(message for _name, message in needed)
 
 
+def test_the_image_and_the_compose_file_start_the_server_in_the_same_way() -> None:
+    """The directory of the image's variable is meant: with `--data`, a configuration could be ignored."""
+    containerfile = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    image = containerfile.partition("AS kalarena\n")[2].partition("\nFROM ")[0]
+    assert "ENV KALARENA_DATA=/var/lib/kalarena\n" in image
+    service = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["server"]
+    (command,) = re.findall(r"^CMD (.*)$", image, re.MULTILINE)
+    assert json.loads(command) == service["command"]
+
+
 @pytest.mark.image
 def test_doctor_says_that_bots_are_confined(podman: Podman) -> None:
     health = doctor(podman, *options())

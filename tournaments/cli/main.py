@@ -47,13 +47,16 @@ container they are the same for all commands."""
 
 
 def config_of_directory(context: click.Context, parameter: click.Parameter, value: T) -> T | None:
-    """Return a configuration's path, but None for that of the environment if ``--data`` was given.
+    """Return a configuration's path, but None for that of the environment if ``--data`` is another directory.
 
-    The configuration of the environment may name the database of another directory's server.
+    The configuration of the environment may name the database of the server of the environment's directory.
     """
     sources = (context.get_parameter_source("data"), context.get_parameter_source(str(parameter.name)))
-    is_other = sources == (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-    return None if is_other else value
+    if sources != (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
+        return value
+    usual = os.environ.get(DATA_VARIABLE)
+    is_same = usual and os.path.realpath(context.params["data"]) == os.path.realpath(usual)
+    return value if is_same else None
 
 
 ESCAPES = "kalarena-escapes"
