@@ -2,8 +2,10 @@
 
 import errno
 import io
+import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
@@ -14,8 +16,9 @@ import pytest
 
 from referee.version import VERSION
 from sample_bots.solver.prover import TooDeepError
-from tests.support.builders import KALARENA, invoke, run_command
+from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, run_command
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.processes import HEEDING, all_end, descendants, open_pidfds
 from tournaments.cli import main as main_module
 from tournaments.cli import solve
 from tournaments.cli.main import COMMANDS, main
@@ -37,11 +40,12 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def restored_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Restore the signal handler and the hook that ``entry`` sets."""
+    """Restore the signal handlers and the hook that ``entry`` sets."""
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("words", SUBCOMMANDS, ids=" ".join)
@@ -123,6 +127,31 @@ def test_an_interrupt_of_the_interpreters_own_doings_shows_no_traceback(error: s
     assert (done.returncode, done.stdout) == (0, "went on\n")
     assert done.stderr.endswith(said)
     assert ("Traceback" in done.stderr) is bool(said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_a_build_ends_the_build(number: signal.Signals) -> None:
+    Path("bot").mkdir()
+    Path("bot/bot.toml").write_text('command = ["./engine"]\nbuild = ["sh", "make.sh"]\n')
+    Path("bot/make.sh").write_text("echo > begun\nexec sleep 1000\n")
+    os.mkfifo("bot/begun")
+    words = [sys.executable, "-c", HEEDING, KALARENA, "play", "bot", "greedy", "--sandbox", "off"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        Path("bot/begun").read_text()  # waits until the build has begun
+        builds = open_pidfds(descendants(process.pid))
+        process.send_signal(number)
+        output = process.communicate(timeout=RUN_LIMIT_S)
+    assert (process.returncode, output) == (128 + number, (b"", b""))
+    assert len(builds) == 1
+    assert all_end(builds)
+
+
+@pytest.mark.usefixtures("restored_process", "capsys")
+def test_a_signal_that_nohup_ignores_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main_module, "main", lambda: None)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    main_module.entry()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.builders import KALARENA, invoke, kalarena, one_object, write_tournament
-from tests.support.processes import command_lines_with
+from tests.support.processes import HEEDING, command_lines_with
 
 LIMIT_S = 300
 """Nothing waits that long unless it has failed."""
@@ -23,14 +23,6 @@ def deaf_bot(folder: Path) -> str:
     mark = f"deaf-{os.getpid()}-{folder.name}"
     (folder / f"{mark}.py").write_text(DEAF + "time.sleep(600)\n")
     return mark
-
-
-HEEDING = """
-import os, signal, sys
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-"""Program that runs a command which heeds SIGHUP, also if these tests were started with nohup."""
 
 
 def wait_for_bot(mark: str) -> list[int]:

@@ -8,6 +8,12 @@ from pathlib import Path
 
 GONE_WITHIN_S = 120.0
 """Bound for the end of what somebody who was killed leaves behind: milliseconds where cores are free."""
+HEEDING = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Program that runs a command which heeds SIGHUP, also if these tests were started with nohup."""
 
 
 def descendants(pid: int) -> list[int]:

@@ -18,6 +18,7 @@ from tournaments.bots.build_products import ProductError, check_products, produc
 from tournaments.bots.errors import BuildError
 from tournaments.bots.manifest import MANIFEST_FILE
 from tournaments.bots.toolchains import find_program, toolchains_for
+from tournaments.processes.process_settings import stopping_deferred
 
 BUILD_LIMIT_S = 120.0
 """Time limit of a build command in seconds; a Java or C++ bot of a course compiles in seconds."""
@@ -156,25 +157,28 @@ def _build_bare(directory: Path, command: list[str], limit_s: float) -> None:
     shown = shlex.join(command)
     # Into a file: processes that the command leaves running in another session would hold a pipe open.
     with tempfile.TemporaryFile() as output:
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=directory,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # so that its child processes can be ended with it
-            )
-        except OSError as error:
-            raise BuildError(
-                f"{directory}: its build command {shown!r} cannot be run: {error.strerror}"
-            ) from error
-        try:
-            status = process.wait(limit_s)
-        except subprocess.TimeoutExpired as error:
-            raise BuildError(f"{directory}: its build command {shown!r} took over {limit_s:g} s") from error
-        finally:
-            _end_group(process)
+        with contextlib.ExitStack() as stack:
+            with stopping_deferred():
+                try:
+                    process = subprocess.Popen(
+                        command,
+                        cwd=directory,
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,  # so that its child processes can be ended with it
+                    )
+                except OSError as error:
+                    raise BuildError(
+                        f"{directory}: its build command {shown!r} cannot be run: {error.strerror}"
+                    ) from error
+                stack.callback(_end_group, process)
+            try:
+                status = process.wait(limit_s)
+            except subprocess.TimeoutExpired as error:
+                raise BuildError(
+                    f"{directory}: its build command {shown!r} took over {limit_s:g} s"
+                ) from error
         if status != 0:
             output.seek(max(0, output.seek(0, os.SEEK_END) - PRINTED_BYTES_READ))
             printed = output.read().decode("utf-8", "backslashreplace")

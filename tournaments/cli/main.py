@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from referee.version import VERSION
+from tournaments.processes.process_settings import stopping_signals
 
 COMMANDS = {
     "admin": ("tournaments.cli.admin", "Manage a server's course: roster, accounts, backup."),
@@ -61,8 +62,10 @@ def config_of_directory(context: click.Context, parameter: click.Parameter, valu
 
 ESCAPES = "kalarena-escapes"
 """Name of the error handler of standard output, for ``codecs``."""
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
+SIGNALLED = 128
+"""Exit status of a program that a signal has stopped, as shells have it, without the signal's number."""
+INTERRUPTED = SIGNALLED + signal.SIGINT
+"""Exit status after Ctrl-C."""
 
 
 class Fault(click.ClickException):
@@ -141,7 +144,8 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 def entry() -> None:
     """Run the console command."""
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(INTERRUPTED))  # until a game or tournament takes over
+    for number in stopping_signals():
+        signal.signal(number, _stop)  # until a game or tournament takes over
     sys.unraisablehook = _show_unraisable
     codecs.register_error(ESCAPES, _escaped)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -172,6 +176,11 @@ def entry() -> None:
         if error.errno != errno.EPIPE:  # a reader such as `| head` has seen enough
             click.echo(f"Error: standard output: {error.strerror}", err=True)
         sys.exit(Fault.exit_code)
+
+
+def _stop(number: int, _frame: object) -> None:
+    """Leave all blocks, which end the processes that they have started, such as the build of a bot."""
+    sys.exit(SIGNALLED + number)
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -1,9 +1,11 @@
-"""Settings of Kalarena's own processes: scheduling priority (nice values) and interpreter."""
+"""Settings of Kalarena's own processes: signals, scheduling priority (nice values) and interpreter."""
 
 import contextlib
 import gc
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,33 @@ AUTOGROUP = Path("/proc/self/autogroup")
 
 If Linux shares processors between sessions, sched(7), nice values of processes count only within a session.
 """
+
+
+def stopping_signals() -> list[signal.Signals]:
+    """Return the signals that stop a program: also SIGHUP of a closed terminal, unless nohup ignores it."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM] + ([] if ignored else [signal.SIGHUP])
+
+
+@contextlib.contextmanager
+def stopping_deferred() -> Iterator[None]:
+    """Defer the signals that stop this program until the end of the block, so that nothing is left behind.
+
+    A signal without a handler, and all signals in a block of another thread, are as they were.
+    """
+    deferred: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in stopping_signals():
+            if callable(signal.getsignal(number)):
+                before[number] = signal.signal(number, lambda number, _frame: deferred.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if deferred:
+            signal.raise_signal(deferred[0])
 
 
 def lower_priority(nice: int) -> bool:

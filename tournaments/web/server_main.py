@@ -21,6 +21,7 @@ from tournaments.course.people.roster import invite_first_admin
 from tournaments.database.base import StoreError
 from tournaments.database.location import Database
 from tournaments.database.server_lock import ServerLock, TakenError
+from tournaments.processes.process_settings import stopping_signals
 from tournaments.server.config import ServiceConfig
 from tournaments.server.demo import set_up_demo
 from tournaments.server.service import Service, open_service
@@ -86,7 +87,7 @@ class Host:
     """Lock of a PostgreSQL database."""
 
     async def run(self, ready: Callable[[Ready], None]) -> None:
-        """Serve until SIGTERM or SIGINT; ``ready`` is called once requests are answered.
+        """Serve until SIGTERM, SIGINT or SIGHUP; ``ready`` is called once requests are answered.
 
         Raises TakenError if the lock of the database was lost, and another server has taken it.
         """
@@ -94,7 +95,7 @@ class Host:
         serving = trio.CancelScope()
         config = ServiceConfig(slots=self.file.places, cluster=self.file.cluster, mail=self.file.mailing)
         with (
-            trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+            trio.open_signal_receiver(*stopping_signals()) as signals,
             contextlib.ExitStack() as end,
         ):
             async with open_service(self.data.path, self.course, self.database, config) as service:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +36,7 @@ from tournaments.cli.remote.websocket import (
     WebSocketClient,
     open_websocket,
 )
+from tournaments.processes.process_settings import stopping_signals
 
 PATH = "/api/v1/remote"
 ALIVE_S = 10.0
@@ -136,7 +136,7 @@ class _Home:
     async def run(self) -> Exception | None:
         """Play until Ctrl-C, or until a further try would be useless; return the error in that case."""
         error: Exception | None = None
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with trio.open_signal_receiver(*stopping_signals()) as signals:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
 

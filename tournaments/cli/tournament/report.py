@@ -1,9 +1,5 @@
 """`kalarena tournament report`."""
 
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -19,8 +15,6 @@ REPORT = "report"
 ANONYMOUS_REPORT = "report-anonymous"
 """The folders in a tournament's directory."""
 MEGABYTE = 1_000_000
-TERMINATED = 143
-"""Exit status after SIGTERM, as shells have it: 128 + 15."""
 
 
 @click.command("report")
@@ -52,7 +46,7 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     if key is not None and not anonymous:
         raise Usage("--key says where pseudonyms are kept: it needs --anonymous")
     place = out or directory / (ANONYMOUS_REPORT if anonymous else REPORT)
-    with open_results(directory) as (store, results), _ending_cleanly(), threadpool_limits(1):
+    with open_results(directory) as (store, results), threadpool_limits(1):
         try:
             names = _pseudonyms(results, key or directory / KEY_FILE, place) if anonymous else None
             whole = None if pages is None else pages == "whole"
@@ -76,13 +70,3 @@ def _message(built: Built) -> str:
     size = built.bytes / MEGABYTE
     largest = built.largest / MEGABYTE
     return f"{built.page}\n{built.files} files, {size:.1f} MB; the largest page has {largest:.2f} MB"
-
-
-@contextmanager
-def _ending_cleanly() -> Iterator[None]:
-    """End the block by SystemExit on SIGTERM, so that nothing is left behind."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -25,7 +25,7 @@ from tournaments.config.load import ConfigError, load_tournament
 from tournaments.config.tournament import Tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.remote.extra import ClusterError, SchedulerLostError
-from tournaments.processes.process_settings import prepare_for_many_games
+from tournaments.processes.process_settings import prepare_for_many_games, stopping_signals
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_files import FORMS, GameFilesError
@@ -267,12 +267,6 @@ def single_error() -> Iterator[None]:
         raise
 
 
-def _stopping_signals() -> list[signal.Signals]:
-    """Return the signals that stop a run: SIGHUP of a closed terminal, too, unless it is ignored (nohup)."""
-    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM] + ([] if ignored else [signal.SIGHUP])
-
-
 @contextlib.contextmanager
 def _stopped_once() -> Iterator[threading.Event]:
     """Ignore further signals to stop once the yielded event is set, so that the stop can be completed.
@@ -287,7 +281,7 @@ def _stopped_once() -> Iterator[threading.Event]:
             stopping.set()
             raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in _stopping_signals()}
+    before = {number: signal.signal(number, stop) for number in stopping_signals()}
     try:
         yield stopping
     finally:
@@ -316,7 +310,7 @@ async def _run(
 
         async def stop_on_signal(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             nonlocal interrupted
-            with trio.open_signal_receiver(*_stopping_signals()) as signals:
+            with trio.open_signal_receiver(*stopping_signals()) as signals:
                 task_status.started()
                 async for _ in signals:
                     interrupted = True

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from referee.process.subreaper import become_subreaper, kill_orphans
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.extra import SETTINGS, ClusterError
 from tournaments.engines.remote.waiting import DEMANDS, Demands
+from tournaments.processes.process_settings import stopping_signals
 
 CONNECT_LIMIT_S = 10.0
 """Time limit in seconds for connecting; a scheduler in the same network answers within 0.1 s."""
@@ -52,7 +52,7 @@ def work(
     joins: Callable[[], None],
     joined: Callable[[], None],
 ) -> bool:
-    """Play games until a signal (SIGINT, SIGTERM), then return True, or until the scheduler is gone.
+    """Play games until a signal (SIGINT, SIGTERM, SIGHUP), then return True, or until the scheduler is gone.
 
     A worker that dies is restarted.  Games that are being played at the end are cancelled; no process of a
     bot is left.  For ``options`` see ``worker_options``.  ``joins`` is called once signals are handled, and
@@ -74,7 +74,7 @@ async def _work(
     joined: Callable[[], None],
 ) -> bool:
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stopping_signals():
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     joins()
     nanny = Nanny(
