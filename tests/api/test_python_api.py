@@ -1,6 +1,7 @@
 """Tournaments from Python: settings, runs that go on, results as rows, and clear errors."""
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -34,6 +35,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         return run(cup, tmp_path_factory.mktemp("cup"), concurrency=1)
 
     return asyncio.run(cell())
+
+
+def test_results_in_a_folder_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_file(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", is_file)
+    with pytest.raises(StoreError, match=r"cup cannot be read: Permission denied$"):
+        Results.load(tmp_path / "cup")
 
 
 def test_settings_are_those_of_a_file(tmp_path: Path) -> None:

@@ -16,13 +16,17 @@ import pytest
 
 from referee.version import VERSION
 from sample_bots.solver.prover import TooDeepError
-from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, run_command
+from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, run_command, write_tournament
+from tests.support.ordinary_user import as_ordinary_user
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.processes import HEEDING, all_end, descendants, open_pidfds
 from tournaments.cli import main as main_module
 from tournaments.cli import solve
 from tournaments.cli.main import COMMANDS, main
 from tournaments.cli.tournament import TOURNAMENT_COMMANDS
+from tournaments.config.load import load_tournament
+from tournaments.results.store import Store
+from tournaments.running.runner import open_run
 
 SUBCOMMANDS = [(name,) for name in COMMANDS] + [("tournament", name) for name in TOURNAMENT_COMMANDS]
 HEAVY = {"alembic", "numpy", "pydantic", "rich", "sqlalchemy", "trio"}
@@ -223,6 +227,54 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+CLOSED = {
+    "table": (("tournament", "table", "closed/it"), "closed/it cannot be read"),
+    "void": (("tournament", "void", "closed/it", "r001-1v2", "--why", "x"), "closed/it cannot be read"),
+    "run": (("tournament", "run", "cup.toml", "--out", "listed"), "listed cannot be read"),
+    "verify": (("verify", "closed/it", "--head", "0123456789abcdef"), "closed/it: cannot be read"),
+    "export": (
+        ("tournament", "export", "out", "--what", "games", "--out", "closed/it/x"),
+        "/closed/it/x cannot be",
+    ),
+    "report": (
+        ("tournament", "report", "out", "--out", "closed/it/x"),
+        "report cannot be written to .*closed/it/x",
+    ),
+    "pseudonyms": (
+        ("tournament", "report", "out", "--anonymous", "--key", "closed/it"),
+        "closed/it: the pseudon",
+    ),
+    "record": (
+        ("play", "greedy", "greedy", "--record", "closed/it/x"),
+        "--record: .*/closed/it cannot be read",
+    ),
+    "keep": (
+        ("play", "greedy", "greedy", "--keep-files", "closed/it"),
+        "--keep-files: closed/it cannot be read",
+    ),
+    "junit": (("check", "greedy", "--junit", "closed/it/x"), "--junit: .*/closed/it cannot be read"),
+}
+"""Commands with files in a folder that may not be entered, and their messages."""
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_folder_that_may_not_be_entered_is_one_message(name: str) -> None:
+    for folder in ("closed/it", "listed", "out"):
+        Path(folder).mkdir(parents=True)
+    tournament = load_tournament(write_tournament(Path(), 'bots = ["greedy", "first_legal"]'))
+    with Store(Path("out/results.db")) as store:
+        open_run(tournament, store)
+    words, message = CLOSED[name]
+    command = as_ordinary_user([str(KALARENA), *words], [Path.cwd()])
+    Path("closed").chmod(0o000)
+    Path("listed").chmod(0o600)
+    done = run_command(command, Path.cwd())
+    for folder in ("closed", "listed"):
+        Path(folder).chmod(0o700)
+    assert (done.returncode in (1, 2), done.stdout) == (True, "")
+    assert re.fullmatch(f"Error: .*{message}.*[Pp]ermission denied.*\n", done.stderr), done.stderr
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:

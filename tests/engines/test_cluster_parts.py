@@ -1,12 +1,13 @@
 """Parts of a cluster: credentials, the optional extra, the scheduler's log, games that end with a worker."""
 
 import asyncio
+import errno
 import logging
 import stat
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from distributed import Scheduler, Security
@@ -40,6 +41,17 @@ def test_those_that_are_there_are_used_again(tmp_path: Path) -> None:
     assert [(Credentials.made(made.directory).directory / name).read_bytes() for name in FILES] == texts
     other = Credentials.made(tmp_path / "other")
     assert (other.directory / KEY).read_bytes() != (made.directory / KEY).read_bytes()
+
+
+def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "exists", refuse_access)
+    with pytest.raises(ClusterError, match=r"credentials cannot be read: Permission denied$"):
+        Credentials.made(tmp_path / "credentials")
+
+
+def refuse_access(path: Path) -> NoReturn:
+    """Raise the error of the file system below a folder that may not be entered."""
+    raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from tournaments.cli.game_options import (
     time_options,
 )
 from tournaments.cli.main import Usage
-from tournaments.cli.play import cancel_on_signals
+from tournaments.cli.play import cancel_on_signals, require_folder
 from tournaments.reporting.tables import json_text
 
 FAILED = 1
@@ -133,8 +133,8 @@ def command(
         )
     except (SpecError, SandboxError, ValueError) as error:
         raise Usage(str(error)) from error
-    if junit is not None and not junit.absolute().parent.is_dir():
-        raise Usage(f"--junit: there is no directory {junit.absolute().parent}")
+    if junit is not None:
+        require_folder("--junit", junit)
     if keep is not None:
         try:
             keep.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ from tournaments.cli.game_options import (
     time_options,
 )
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
-from tournaments.files.durable import write_file
+from tournaments.files.durable import os_errors_as, write_file
 
 MAX_WAITING = 10_000
 """Lines that may wait to be shown; more are dropped: the record has them all."""
@@ -105,10 +105,13 @@ def command(
             refuse_openings(players)
     except (SpecError, BotError, SandboxError, ValueError) as error:
         raise Usage(str(error)) from error
-    if record is not None and not record.absolute().parent.is_dir():
-        raise Usage(f"--record: there is no directory {record.absolute().parent}")
-    if keep_files is not None and (keep_files.exists() or not keep_files.absolute().parent.is_dir()):
-        raise Usage(f"--keep-files: {keep_files} must be a new directory in one that is there")
+    if record is not None:
+        require_folder("--record", record)
+    if keep_files is not None:
+        with os_errors_as(Usage, f"--keep-files: {keep_files} cannot be read"):
+            is_new = not keep_files.exists() and keep_files.absolute().parent.is_dir()
+        if not is_new:
+            raise Usage(f"--keep-files: {keep_files} must be a new directory in one that is there")
     keep = keep_files is not None
     job = Job("play", spec, players, control, limits, opening, confined, keep_files=keep)
     try:
@@ -168,6 +171,15 @@ def refuse_openings(players: tuple[Player, Player]) -> None:
                 f"{player.name} cannot take an opening: it does not declare "
                 'capabilities = ["openings"] in a bot.toml'
             )
+
+
+def require_folder(option: str, file: Path) -> None:
+    """Raise Usage if the folder of a new file, the value of an option, is not there."""
+    folder = file.absolute().parent
+    with os_errors_as(Usage, f"{option}: {folder} cannot be read"):
+        is_there = folder.is_dir()
+    if not is_there:
+        raise Usage(f"{option}: there is no directory {folder}")
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from referee.errors import RefereeError
 from referee.sandbox.host_resources import core_count
 from tournaments.cli.main import Fault, Usage
 from tournaments.database.location import SLUG, Database
+from tournaments.files.durable import os_errors_as
 from tournaments.processes.process_pool import WorkerDiedError
 from tournaments.reporting.tables import json_text
 from tournaments.reporting.tournament_directory import STORE_FILE
@@ -157,7 +158,9 @@ def _expected(
         if number is not None:
             raise Usage("--head-number belongs to a head digest: give the digest, too, with --head")
         return None
-    if len(paths) != 1 or not (paths[0].is_dir() or (is_on_server and not paths[0].exists())):
+    with os_errors_as(Usage, f"{paths[0]}: cannot be read"):
+        is_tournament = paths[0].is_dir() or (is_on_server and not paths[0].exists())
+    if len(paths) != 1 or not is_tournament:
         raise Usage("--head is of one tournament: name its directory, and nothing else")
     try:
         return ExpectedHead(digest.strip().lower(), number)

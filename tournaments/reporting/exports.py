@@ -205,7 +205,7 @@ def protected(path: Path, directory: Path, inputs: Iterable[Path] = ()) -> str:
         return f"{path} is a file that this command reads: choose another --out"
     target = path.resolve()
     places = [directory]
-    if (target.parent / STORE_FILE).is_file():
+    if os.path.isfile(target.parent / STORE_FILE):  # noqa: PTH113 - False if that folder may not be entered
         places.append(target.parent)
     if any(_owned(target, place) for place in places):
         return f"{path} is one of the tournament's own files: choose another --out"
@@ -260,7 +260,9 @@ def write_whole(path: Path, content: bytes) -> None:
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """Provide a new file that replaces the one at a path when the block ends.  Raises ExportError."""
     path = path.resolve()  # the target of a link is replaced, not the link
-    if path.exists() and not path.is_file():
+    with os_errors_as(ExportError, f"{path} cannot be written"):
+        is_replaceable = not path.exists() or path.is_file()
+    if not is_replaceable:
         raise ExportError(f"{path} is no file, so that it cannot be replaced by one")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with os_errors_as(ExportError, f"{path} cannot be written"), replacing(path, part=part) as file:

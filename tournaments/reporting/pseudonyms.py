@@ -45,7 +45,9 @@ def pseudonyms_for(path: Path, names: Sequence[str], chance: random.Random | Non
 
     Raises PseudonymError.
     """
-    known = _read(path) if path.exists() else {}
+    with os_errors_as(PseudonymError, f"{path}: the pseudonyms cannot be read"):
+        is_there = path.exists()
+    known = _read(path) if is_there else {}
     if all(name in known for name in names) and known:
         return known
     cannot_be_kept = os_errors_as(PseudonymError, f"{path}: the pseudonyms cannot be kept here")

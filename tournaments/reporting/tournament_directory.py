@@ -41,9 +41,10 @@ class TournamentDirectory:
         A directory with a lock file is a tournament's, also if somebody has removed its results to begin
         anew.  Raises DirectoryError.
         """
-        if self.store_path.exists() or (self.path / LOCK_FILE).exists():
-            return
-        found = next((name for name in tables.TABLE_FILES if (self.path / name).exists()), None)
+        with os_errors_as(DirectoryError, f"{self.path} cannot be read"):
+            if self.store_path.exists() or (self.path / LOCK_FILE).exists():
+                return
+            found = next((name for name in tables.TABLE_FILES if (self.path / name).exists()), None)
         if found is not None:
             raise DirectoryError(
                 f"{self.path} has a {found}, which a run would overwrite, but no {STORE_FILE}: move the "

@@ -70,7 +70,9 @@ class Credentials:
         The directory is created whole or not at all, with mode 0700.  Existing credentials are used again:
         machines that have them can rejoin a resumed tournament.  Raises ClusterError.
         """
-        if not directory.exists():
+        with os_errors_as(ClusterError, f"{directory} cannot be read"):
+            is_there = directory.exists()
+        if not is_there:
             with os_errors_as(ClusterError, f"{directory}: credentials cannot be kept"):
                 _make(directory)
         return cls(directory)

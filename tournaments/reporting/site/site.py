@@ -6,6 +6,7 @@ Several processes write the pages of single games, which are most of a report.
 import contextlib
 import errno
 import json
+import os
 import shutil
 import zlib
 from base64 import b64encode
@@ -180,7 +181,9 @@ def _explained(out: Path) -> Iterator[None]:
         yield
     except OSError as error:
         kind = PlaceError if error.errno in _WRONG_PLACES else ReportError
-        in_the_way = next((path for path in out.parents if path.exists() and not path.is_dir()), None)
+        # Unlike the methods of paths, these functions return False below a folder that may not be entered.
+        others = (path for path in out.parents if os.path.exists(path) and not os.path.isdir(path))  # noqa: PTH110, PTH112
+        in_the_way = next(others, None)
         why = (error.strerror or str(error)).lower()
         if kind is PlaceError and in_the_way is not None:
             why = f"{in_the_way} is no folder"
