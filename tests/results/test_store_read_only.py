@@ -115,6 +115,17 @@ def test_during_a_run_and_after_its_kill(folder: Path, copied: bool) -> None:
     assert (found["keys"], found["copied"]) == (KEYS, int(copied))
 
 
+@pytest.mark.parametrize("name", [b"\xff", b"\xc3\xbc", b"50% ?#&x=1"])
+def test_in_a_folder_of_any_name(tmp_path: Path, name: bytes) -> None:
+    path = tmp_path / os.fsdecode(name) / "results.db"
+    path.parent.mkdir()
+    with Store(path) as store:
+        store.add(make_record("one"), 1)
+    with Store(path, read_only=True) as store:
+        assert store.played() == {"one"}
+    assert [folder.name for folder in tmp_path.iterdir()] == [os.fsdecode(name)]
+
+
 def test_after_a_run_that_ended(folder: Path) -> None:
     with Store(folder / "results.db") as store:
         store.add(make_record("one"), 1)

@@ -85,7 +85,8 @@ class ReadOnlyFile:
         return self._path.with_name(self._path.name + WAL)
 
     def _open(self, path: Path, options: str) -> sqlite3.Connection:
-        return sqlite3.connect(f"file:{quote(str(path))}?{options}", uri=True, timeout=self._timeout_s)
+        address = f"file:{quote(os.fsencode(path))}?{options}"  # a name may be any bytes
+        return sqlite3.connect(address, uri=True, timeout=self._timeout_s)
 
     def _copied(self) -> Path:
         """Return a copy of both files as they were at one moment.  Raises OSError."""
