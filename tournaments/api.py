@@ -142,7 +142,7 @@ def run(tournament: Tournament, out: str | Path, *, concurrency: int | None = No
 
     Raises:
         SandboxError: The bots must be confined, and this host cannot do that.
-        RehearsalError: A bot that must be confined cannot run confined; no game was played.
+        RehearsalError: A bot that must be confined cannot run confined; no further game was played.
         DirectoryError: The directory cannot be used, has files of something else, or another run is at work
             there.
         StoreError: The directory holds another tournament, or a result cannot be stored.
@@ -182,6 +182,6 @@ async def _play(run: Run, directory: TournamentDirectory, sandbox: Sandbox, conc
         await engine.check()
         bots = unrehearsed(run) if tournament.sandbox_mode == REQUIRED else []
         if problems := await rehearse(bots, tournament, engine, sandbox):
-            raise RehearsalError(problem_table(problems, len(bots), sandbox))
+            raise RehearsalError(problem_table(problems, len(bots), sandbox, resumed=not run.is_new))
         run.claim()
         await play_all(run, engine, directory.path, sandbox=sandbox)

@@ -3,18 +3,29 @@
 import signal
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import trio
 from click.testing import Result
 
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.sandbox.bubblewrap import Sandbox
-from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, lost_by, make_record, write_tournament
+from tests.support.builders import (
+    KALARENA,
+    RUN_LIMIT_S,
+    invoke,
+    lost_by,
+    make_record,
+    one_object,
+    write_tournament,
+)
 from tests.support.confinement import needs_sandbox
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.checking.advice import ADVICE
+from tournaments.cli.tournament import run as run_command
 from tournaments.config.tournament import Tournament
 from tournaments.engines.base import EngineError
 from tournaments.results.game_summary import PackedGame
@@ -142,6 +153,59 @@ def test_a_signal_stops_a_rehearsal(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert errors.endswith("stopped before the first game; nothing was kept\n")
     assert not list((tmp_path / "out").glob("leash-*"))
+
+
+@pytest.fixture
+def resumed(tmp_path: Path) -> Iterator[Sequence[str | Path]]:
+    """The command that resumes a tournament, in which only a bot that has joined later has games to play."""
+    needs_sandbox()
+    path = write_tournament(tmp_path, 'game = "kalah(2,2)"\nbots = ["first_legal", "greedy"]\n')
+    assert run(tmp_path, "--sandbox", "off").exit_code == 0
+    assert invoke("tournament", "add", tmp_path / "out", "minimax:1", "--name", "late").exit_code == 0
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield ("tournament", "run", path, "--out", tmp_path / "out", "--sandbox", "required")
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_signal_in_the_rehearsal_of_a_resumed_tournament_keeps_its_games(
+    resumed: Sequence[str | Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+) -> None:
+    async def stopped(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        await trio.sleep_forever()
+
+    monkeypatch.setattr(run_command, "rehearse", stopped)
+    done = invoke(*resumed, *options)
+    assert done.exit_code == 130
+    assert "nothing was kept" not in done.stderr
+    assert (
+        "stopped with 4 of 6 games to play; the same command goes on:\n  kalarena tournament run "
+        in done.stderr
+    )
+    if options:
+        assert one_object(done.stdout)["games"] == 2
+    else:
+        assert "2 of 6 games" in done.stdout
+    assert len(kept(tmp_path)) == 2
+    assert invoke("verify", tmp_path / "out").exit_code == 0
+
+
+def test_a_failed_rehearsal_of_a_resumed_tournament_does_not_deny_its_games(
+    resumed: Sequence[str | Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failed(*_: object) -> list[Problem]:
+        return [Problem("late", "it ended", "")]
+
+    monkeypatch.setattr(run_command, "rehearse", failed)
+    done = invoke(*resumed)
+    assert done.exit_code == 2
+    assert "1 of 1 bots cannot run confined; no further game was played" in " ".join(done.stderr.split())
+    assert len(kept(tmp_path)) == 2
 
 
 class OneGame:

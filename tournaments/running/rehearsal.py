@@ -162,10 +162,17 @@ def problem_of(record: GameRecord) -> Problem | None:
     return Problem(record.players[loser].name, why, advice)
 
 
-def problem_table(problems: Sequence[Problem], rehearsed: int, sandbox: Sandbox) -> str:
-    """Return the table of the bots that cannot run confined, at most ``WIDTH`` columns wide."""
+def problem_table(
+    problems: Sequence[Problem], rehearsed: int, sandbox: Sandbox, *, resumed: bool = False
+) -> str:
+    """Return the table of the bots that cannot run confined, at most ``WIDTH`` columns wide.
+
+    ``resumed`` is true if the tournament was begun by an earlier run, whose games are kept.
+    """
     count = f"{len(problems)} of {rehearsed} bots cannot run confined"
-    lines = [f"{count}; no game was played (sandbox: {sandbox.tier.value})", ""]
+    played = "no further game" if resumed else "no game"
+    head = f"{count}; {played} was played (sandbox: {sandbox.tier.value})"
+    lines = [*textwrap.wrap(head, WIDTH, break_on_hyphens=False), ""]
     width = min(NAME_WIDTH, max(len(visible(problem.bot)) for problem in problems))
     lines += _row("bot", "why, and what to do", width)
     lines += _row("-" * width, "-" * (WIDTH - width - 2), width)

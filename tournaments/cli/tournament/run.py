@@ -151,7 +151,7 @@ def run_in(
         options: Machines for the games; None is this one.
         rehearses: True if each bot without a game plays a short one first, see ``rehearsal``.
 
-    Raises Usage, Fault; SystemExit if it is interrupted before the first game.
+    Raises Usage, Fault; SystemExit if a new one is interrupted before the first game.
     """
     started = False
     try:
@@ -192,7 +192,7 @@ def run_in(
                     concurrency or tournament.concurrency,
                     shown,
                 )
-            if not started:
+            if not started and run.is_new:
                 print_message("stopped before the first game; nothing was kept")
                 raise SystemExit(INTERRUPTED)
             results = kind.load(store)
@@ -359,4 +359,4 @@ async def _rehearse(
         line = f"{begin}: {runnable} of {len(bots)} bots can run confined"
         print_message(("\r" if rewrites else "") + line)
     if problems:
-        raise RehearsalError(problem_table(problems, len(bots), sandbox))
+        raise RehearsalError(problem_table(problems, len(bots), sandbox, resumed=not run.is_new))
