@@ -139,7 +139,7 @@ def test_a_signal_during_a_build_ends_the_build(number: signal.Signals) -> None:
     Path("bot/bot.toml").write_text('command = ["./engine"]\nbuild = ["sh", "make.sh"]\n')
     Path("bot/make.sh").write_text("echo > begun\nexec sleep 1000\n")
     os.mkfifo("bot/begun")
-    words = [sys.executable, "-c", HEEDING, KALARENA, "play", "bot", "greedy", "--sandbox", "off"]
+    words = [sys.executable, "-c", HEEDING, str(KALARENA), "play", "bot", "greedy", "--sandbox", "off"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         Path("bot/begun").read_text()  # waits until the build has begun
         builds = open_pidfds(descendants(process.pid))

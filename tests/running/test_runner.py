@@ -9,6 +9,7 @@ import trio.testing
 
 from benchmarks.instant import InstantEngine
 from referee.playing import Job
+from tests.server.harness import until
 from tests.support.builders import make_record, write_tournament
 from tournaments.config.load import load_tournament
 from tournaments.engines.base import OnSnapshot, OnStart
@@ -67,8 +68,7 @@ async def test_games_that_end_while_a_round_is_paired_are_not_forgotten(
     async def all_have_ended() -> None:
         is_queried.set()
         folder = tmp_path / GAMES
-        while run.report.played < GAMES_OF_A_ROUND or len(list(folder.iterdir())) < GAMES_OF_A_ROUND:
-            await trio.lowlevel.checkpoint()
+        await until(lambda: run.report.played == GAMES_OF_A_ROUND == len(list(folder.iterdir())))
         await trio.testing.wait_all_tasks_blocked()
 
     def due(self: Swiss, history: History) -> Sequence[Pairing]:

@@ -178,10 +178,12 @@ class LiveScreen(View):
         took = await self.recompute()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep_computing, took)
-            with _ignored_loss_of_terminal():
+            try:
                 while True:
                     await self.redraw()
                     await trio.sleep(REFRESH_S)
+            except OSError:  # the terminal has gone; the tournament goes on
+                discard_unwritten_messages()
             nursery.cancel_scope.cancel()
 
     async def _keep_computing(self, took: float) -> None:
