@@ -89,6 +89,14 @@ def test_first_start_link_and_next_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, reason="started with nohup")
+def test_a_closed_terminal_ends_it_as_well(tmp_path: Path) -> None:
+    with served(tmp_path / "data") as one:
+        status, _, errors = one.end(signal.SIGHUP)
+    assert (status, errors.splitlines()[-1]) == (0, "The server has ended.")
+
+
+@pytest.mark.slow
 def test_repeated_signals_end_it_as_well(tmp_path: Path) -> None:
     with served(tmp_path / "data") as one:
         for number in itertools.cycle((signal.SIGINT, signal.SIGTERM)):
