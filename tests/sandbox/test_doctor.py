@@ -431,16 +431,6 @@ def test_a_directory_before_the_first_start_is_no_trouble(tmp_path: Path) -> Non
     assert doctor.examine_server(tmp_path, None)["database_works"] is False
 
 
-def test_a_data_directory_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def is_dir(path: Path) -> bool:
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "is_dir", is_dir)
-    found = doctor.examine_server(tmp_path, None)
-    why = f"does NOT work: {tmp_path} cannot be read: Permission denied"
-    assert found == {"database": why, "database_works": False}
-
-
 @pytest.mark.skipif(not Tools(bwrap=shutil.which("bwrap") or "").bwrap, reason="needs bubblewrap")
 def test_a_program_is_run_like_a_bot() -> None:
     sandbox = probe().sandbox
