@@ -80,7 +80,7 @@ async def test_a_roster_is_shown_before_it_is_imported(played: Played) -> None:
 
         answer = await sent(browser, "/teach/roster/import", 200, roster=ROSTER, do="import")
         assert answer.headers["cache-control"] == "no-store"
-        assert "1 student was added, 0 moved to another team, 1 renamed; 0 are as before." in main_of(answer)
+        assert "1 student was added, 0 moved to another team, 1 renamed; 0 are unchanged." in main_of(answer)
         links = LINK.findall(answer.text)
         found = course.links.find(links[0], NOW)
         assert found is not None
@@ -384,7 +384,7 @@ async def test_a_tournament_is_previewed_and_created(played: Played, monkeypatch
 
 async def test_the_preview_names_current_versions_that_are_not_checked_yet(played: Played) -> None:
     fields = {"format": "round-robin", "title": "Final", "bots": "current", "references": "first_legal"}
-    remark = "Not checked yet, and therefore left out: Team 1 v2."
+    remark = "Not checked yet, and left out unless they qualify before the tournament is created: Team 1 v2."
     async with played.world.browser("lecturer") as browser:
         before = await sent(browser, "/teach/tournaments/new", 200, **fields)
         played.add_version()

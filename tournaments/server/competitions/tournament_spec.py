@@ -73,7 +73,7 @@ class TournamentSpec(_Model):
         min_length=1,
         max_length=200,
         title="Title",
-        description="Its name, also in its address, but there without names of teams.",
+        description="Its name. The address has the same words, without the names of teams.",
     )
     game: str = Field(
         DEFAULT_GAME, title="Game", description="A preset, or a spec text; kalarena games lists them."

@@ -110,7 +110,7 @@ async def send(request: Request) -> Response:
     done = (
         f"{counted(len(result.added), 'student was', 'students were')} added, "
         f"{len(result.moved)} moved to another team, {len(result.renamed)} renamed; "
-        f"{counted(result.unchanged, 'is as before', 'are as before')}."
+        f"{counted(result.unchanged, 'is', 'are')} unchanged."
     )
     return show_links(request, links, "The roster is imported", done, ("/teach/roster", "To the roster"))
 
