@@ -485,7 +485,10 @@ async def test_the_other_team_does_not_see_why_a_bot_was_not_built(
         async with challenging(harness) as challenges:
             over = await ended(harness, await ask(harness, challenges))
         assert over.state is ChallengeState.FAILED
-        assert over.message == "Team 1 v1: this bot cannot be started on this server."
+        assert over.message == (
+            "Team 1 v1: this bot could not be built or started on this server; lecturers see the reason on "
+            "the dashboard."
+        )
         (failure,) = harness.context.failures.newest()  # for lecturers
         assert failure.why == "Team 1 v1: $ make\nsecret_plan.c:3: error"
 

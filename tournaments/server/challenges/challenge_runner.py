@@ -412,7 +412,10 @@ class Challenges:
                 raise
             # The reason may have lines of the bot's build, and the message is shown to both teams.
             self._context.failures.note("challenges", str(error))
-            why = "this bot cannot be started on this server"
+            why = (
+                "this bot could not be built or started on this server; lecturers see the reason on the "
+                "dashboard"
+            )
             raise CannotPlayError(competitor.name, why, is_ours=False) from error
 
 
