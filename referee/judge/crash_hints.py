@@ -73,7 +73,8 @@ EXPLANATIONS = {
     ),
     "python-tabs": (
         r"\bTabError: |IndentationError: (unindent does not match|unexpected indent)",
-        "its lines are not indented alike: indent all lines of a block by the same spaces, without tabs",
+        "its lines are not indented alike: indent all lines of a block by the same number of spaces, "
+        "without tabs",
     ),
     "python-not-source": (
         r"SyntaxError: (source code|invalid non-printable character|\(unicode error\))",

@@ -110,7 +110,7 @@ def test_each_new_bot_is_rehearsed_once(tmp_path: Path) -> None:
     assert invoke("tournament", "add", tmp_path / "out", str(tmp_path / "late.py")).exit_code == 0
     done = run(tmp_path)
     assert done.exit_code == 2
-    assert "1 of 1 bots cannot run confined" in done.stderr
+    assert "1 of 1 bot cannot run confined" in done.stderr
     assert len(kept(tmp_path)) == 4
 
 
@@ -204,7 +204,7 @@ def test_a_failed_rehearsal_of_a_resumed_tournament_does_not_deny_its_games(
     monkeypatch.setattr(run_command, "rehearse", failed)
     done = invoke(*resumed)
     assert done.exit_code == 2
-    assert "1 of 1 bots cannot run confined; no further game was played" in " ".join(done.stderr.split())
+    assert "1 of 1 bot cannot run confined; no further game was played" in " ".join(done.stderr.split())
     assert len(kept(tmp_path)) == 2
 
 

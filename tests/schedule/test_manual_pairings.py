@@ -168,7 +168,7 @@ def test_a_forbidden_pairing_is_taken_back_or_forbidden_again_from_an_earlier_ro
     Rulings(NAMES, ROUND_1, ruled).check(again)
     manual = Rulings(NAMES, ROUND_1, [*ruled, again]).manual
     assert all(manual.forbidden_in(number) for number in range(2, 20))
-    with pytest.raises(RulingError, match="are forbidden to meet already"):
+    with pytest.raises(RulingError, match="are already forbidden to meet"):
         Rulings(NAMES, ROUND_1, [*ruled, again]).check(entry(Action.FORBID, "dan", 6, opponent="eve"))
     # The ruling that the command and the server make.
     tournament = TournamentResults(
@@ -201,7 +201,7 @@ def test_a_forbidden_pairing_is_taken_back_or_forbidden_again_from_an_earlier_ro
         (entry(Action.FORBID, "dan", opponent="dan"), "'dan' cannot meet itself"),
         (entry(Action.PAIR, "dan", opponent="fay"), "there is no bot 'fay' here; there are ann, bob, cid"),
         (entry(Action.PAIR, "eve", opponent="dan"), "'eve' and 'dan' are forbidden to meet: take that back"),
-        (entry(Action.FORBID, "eve", opponent="dan"), "'eve' and 'dan' are forbidden to meet already"),
+        (entry(Action.FORBID, "eve", opponent="dan"), "'eve' and 'dan' are already forbidden to meet"),
         (entry(Action.FORBID, "bob", opponent="ann"), "'bob' and 'ann' meet in round 2 by a ruling: take"),
         (entry(Action.PAIR, "late", opponent="dan"), "'late' joins in round 3, after round 2"),
         (entry(Action.PAIR, "gone", opponent="dan"), "'gone' has withdrawn already"),

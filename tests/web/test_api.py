@@ -287,7 +287,7 @@ async def test_pairings_of_a_wrong_shape_are_refused(swiss: Played) -> None:
             '{"why": "x", "pair": []}': "pair: unknown key; did you mean 'pairs'?",
             '{"why": "x", "pairs": [["a"]]}': "pairs[1][2]: is missing",
             '{"why": "x", "round": 0}': "round: must be greater than or equal to 1, not 0",
-            '{"why": "x\\u0000"}': "why: must not have a NUL character",
+            '{"why": "x\\u0000"}': "why: must not contain a NUL character",
             '{"why": ""}': "why: must not be empty",
             f'{{"why": "{"x" * 1001}"}}': "why: must be a text of at most 1000 characters",
             f'{{"why": "x", "byes": ["{"x" * 256}"]}}': "byes[1]: must be a text of at most 255 characters",

@@ -145,8 +145,8 @@ ADAPTER_ADVICE = {"turns": TURNS_ADVICE, "kgp": KGP_ADVICE}
 """Protocol -> fault word -> advice in its terms; the empty word is for all other faults."""
 
 NO_SWAP = (
-    "send no SWAP in this game: only Kalah with the pie rule has it, such as manchester, or a game with +pie "
-    "in KALARENA_GAME"
+    "send no SWAP in this game: only games of Kalah with the pie rule have it, such as manchester, or those "
+    "with +pie in KALARENA_GAME"
 )
 NO_SWAP_AFTER_POSITION = (
     "send no SWAP in a game that begins with a position (the line CHANGE;OPENING;...): none is offered there"

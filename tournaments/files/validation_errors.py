@@ -46,7 +46,7 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
         case "string_too_long":
             return f"{where}: must be a text of at most {context['max_length']} characters"
         case "string_pattern_mismatch" if "\0" in item["input"]:
-            return f"{where}: must not have a NUL character"
+            return f"{where}: must not contain a NUL character"
         case "string_pattern_mismatch":
             return f"{where}: must be a text that matches {context['pattern']}, not {given}"
         case "int_parsing" | "int_from_float" | "int_parsing_size" | "int_type":

@@ -305,7 +305,7 @@ class Rulings:
         both = f"{entry.subject!r} and {opponent!r}"
         if entry.action is Action.FORBID:
             if any(one.bots == pair and one.since <= number and one.until is None for one in self.forbidden):
-                raise RulingError(f"{both} are forbidden to meet already")
+                raise RulingError(f"{both} are already forbidden to meet")
             for later in sorted(self.fixed):
                 if later >= number and pair in self._fixed_in(later):
                     raise RulingError(f"{both} meet in round {later} by a ruling: take that back first")

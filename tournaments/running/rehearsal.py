@@ -169,7 +169,7 @@ def problem_table(
 
     ``resumed`` is true if the tournament was begun by an earlier run, whose games are kept.
     """
-    count = f"{len(problems)} of {rehearsed} bots cannot run confined"
+    count = f"{len(problems)} of {rehearsed} {'bot' if rehearsed == 1 else 'bots'} cannot run confined"
     played = "no further game" if resumed else "no game"
     head = f"{count}; {played} was played (sandbox: {sandbox.tier.value})"
     lines = [*textwrap.wrap(head, WIDTH, break_on_hyphens=False), ""]

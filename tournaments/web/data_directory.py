@@ -97,7 +97,7 @@ class DataDirectory:
         """Record the kind of the server's database.  Raises DataDirectoryError."""
         if recorded_database(self.path) != kind:
             path = self.path / DATABASE_FILE
-            with os_errors_as(DataDirectoryError, f"{path} cannot be made"):
+            with os_errors_as(DataDirectoryError, f"{path} cannot be written"):
                 write_file(path, f"{kind}\n".encode("ascii"), PRIVATE)
 
     def mail_home(self) -> MailHome:

@@ -100,7 +100,7 @@ def adopt_command(data: Path, config: Path | None) -> None:
         if not isinstance(where, URL):
             raise Usage("the databases are SQLite's, in the data directory itself: there is nothing to adopt")
         if not is_there(data):
-            raise Usage(f"{data} is no directory: name the server's data directory with --data")
+            raise Usage(f"there is no {data}: name the server's data directory with --data")
         directory = DataDirectory(data)
         with directory.locked(), ServerLock(where) as lock:
             lock.claim(directory.identity(), adopt=True)

@@ -138,7 +138,7 @@ class WebSocketClient:
                 with trio.CancelScope(shield=True), trio.fail_after(SEND_S if limit_s is None else limit_s):
                     await self._stream.send_all(data)
             except trio.TooSlowError as error:
-                self._why_lost = "the server does not read"
+                self._why_lost = "the server took no data for too long"
                 await trio.aclose_forcefully(self._stream)  # which the task that receives notices
                 raise ConnectionLostError(self._why_lost) from error
             except (trio.BrokenResourceError, trio.ClosedResourceError, ProtocolError, OSError) as error:

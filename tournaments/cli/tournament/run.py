@@ -347,16 +347,17 @@ async def _rehearse(
 ) -> None:
     """Rehearse bots, with one line of progress.  Raises RehearsalError."""
     begin = f"{run.tournament.name}: rehearsal"
+    count = f"{len(bots)} {'bot' if len(bots) == 1 else 'bots'}"
     rewrites = shown and sys.stderr.isatty()
 
     def progress(done: int) -> None:
         if rewrites:
-            print_message(f"\r{begin}: {done} of {len(bots)} bots", newline=False)
+            print_message(f"\r{begin}: {done} of {count}", newline=False)
 
     problems = await rehearse(bots, run.tournament, engine, sandbox, progress)
     if shown:
         runnable = len(bots) - len(problems)
-        line = f"{begin}: {runnable} of {len(bots)} bots can run confined"
+        line = f"{begin}: {runnable} of {count} can run confined"
         print_message(("\r" if rewrites else "") + line)
     if problems:
         raise RehearsalError(problem_table(problems, len(bots), sandbox, resumed=not run.is_new))
