@@ -144,7 +144,7 @@ while True:
 
 
 @pytest.mark.parametrize("control", [TimeControl(move_s=0.4), TimeControl(game_s=1.0)])
-def test_the_examiner_does_not_lose_on_time_to_a_bot_that_is_never_back_at_reading(
+def test_a_bot_that_polls_for_its_lines_is_checked_in_full_games(
     monkeypatch: pytest.MonkeyPatch, control: TimeControl
 ) -> None:
     monkeypatch.setattr(conformance_game, "QUIET_S", 0.6)

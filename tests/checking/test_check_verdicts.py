@@ -368,11 +368,11 @@ def test_a_game_without_points_is_listed_by_its_outcome(winner: int | None, word
     assert verdict.details == (f"{GAME.title}: {word}",)
 
 
-def test_only_a_game_that_the_examiner_gave_up_was_ended_early() -> None:
+def test_only_a_game_that_the_test_opponent_gave_up_was_ended_early() -> None:
     given_up = make_record(result=lost_by(Reason.PROTOCOL, 1, "two lost: it gave up", "unknown-message"))
     given_up.wire.append(WireLine(1, "from", FORFEIT_LINE, 2000))
-    late_examiner = make_record(result=lost_by(Reason.TIMEOUT, 1, "two lost: it was late", "late"))
-    for record, was_ended_early in ((given_up, True), (late_examiner, False)):
+    late = make_record(result=lost_by(Reason.TIMEOUT, 1, "two lost: it was late", "late"))
+    for record, was_ended_early in ((given_up, True), (late, False)):
         played = PlayedScenario(TALK, record, Observations())
         assert (played.was_ended_early, played.opponent_failed) == (was_ended_early, not was_ended_early)
     leaves = replace(TALK, test_opponent=TestOpponent(varied, leaves_in=1))

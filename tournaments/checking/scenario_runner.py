@@ -39,7 +39,7 @@ TRIES = 2
 SPARE_MARGIN_S = 0.5
 """Seconds forgiven in conformance games besides the margin where the fair clock does not run: delays by the
 host are then charged, too."""
-EXAMINER_MARGIN_S = 60.0
+TEST_OPPONENT_MARGIN_S = 60.0
 """Seconds forgiven in each move of the test opponent, which waits until the bot is quiet.  Its other limits
 are those of the check, so that TIME lines have the clocks of a tournament."""
 EXAMINER = Player("examiner", ("examiner",), "/", how="a part of the check, not a program")
@@ -183,7 +183,7 @@ def play_scenario(
         other = EXAMINER
         if control.clock != FAIR or not has_counters():
             control = replace(control, margin_s=control.margin_s + SPARE_MARGIN_S)
-        patient = replace(control, margin_s=EXAMINER_MARGIN_S)
+        patient = replace(control, margin_s=TEST_OPPONENT_MARGIN_S)
         own_controls = (None, patient) if scenario.index == 0 else (patient, None)
     players = (player, other) if scenario.index == 0 else (other, player)
     job = Job(
