@@ -37,7 +37,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return asyncio.run(cell())
 
 
-def test_results_in_a_folder_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_may_not_be_read_are_a_store_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def is_file(path: Path) -> bool:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 

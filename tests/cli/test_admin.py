@@ -250,7 +250,7 @@ def test_the_configuration_of_another_kind_of_database_is_refused(
     assert found["database_works"] is False
 
 
-def test_a_configuration_that_is_missing_is_no_configuration_of_postgresql(
+def test_a_missing_configuration_is_refused_if_the_server_used_postgresql(
     files: Path, tmp_path: Path
 ) -> None:
     DataDirectory(files).record_database(POSTGRESQL)
@@ -270,7 +270,7 @@ def test_move_names_the_configuration_that_is_used(
     assert f"Now say in {config}: database" in done(admin(files, *to, "--config", config))
 
 
-def test_a_directory_that_the_user_may_not_enter(
+def test_a_data_directory_that_may_not_be_entered_is_named(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "server.toml").touch()

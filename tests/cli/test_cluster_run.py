@@ -76,7 +76,7 @@ def test_options_that_make_no_sense(options: tuple[Any, ...], why: str) -> None:
         EngineOptions(*options)
 
 
-async def test_the_command_for_workers_and_refusals_are_alerts(
+async def test_the_command_for_workers_and_refusals_are_passed_to_alert(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @asynccontextmanager

@@ -881,7 +881,7 @@ def test_a_lost_connection_is_made_again_during_a_build(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_a_build(
+def test_a_signal_ends_a_build(
     connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     monkeypatch.setattr(connect_module, "ALIVE_S", 0.001)
@@ -953,7 +953,7 @@ def test_a_connection_that_breaks_off_before_a_forfeit(connect: Connect) -> None
     assert done.stdout.endswith("game c3-1: no result: the server ends\n")
 
 
-def test_a_connection_that_breaks_off_before_a_line(connect: Connect, tmp_path: Path) -> None:
+def test_a_connection_that_breaks_off_before_a_line_gives_no_result(connect: Connect, tmp_path: Path) -> None:
     def is_cut_off(socket: Socket) -> bool:
         socket.is_broken = True
         return socket.unsent > 0

@@ -58,7 +58,7 @@ FAILURES = pytest.mark.parametrize("failure", [failure_of_upload, failure_of_con
 
 
 @FAILURES
-def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, failure: Callable[[str], str]) -> None:
+def test_an_untrusted_certificate_is_named(tmp_path: Path, failure: Callable[[str], str]) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(make_certificate(tmp_path / "server.pem"))
 
@@ -71,7 +71,7 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, failure: Callable
 
 
 @FAILURES
-def test_a_server_without_tls(failure: Callable[[str], str]) -> None:
+def test_a_server_without_tls_is_not_blamed_for_its_certificate(failure: Callable[[str], str]) -> None:
     def handle(connection: socket.socket) -> None:
         connection.recv(1 << 16)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")

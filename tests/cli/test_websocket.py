@@ -211,7 +211,9 @@ async def test_a_message_that_has_begun_is_sent_as_a_whole(
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_a_server_that_does_not_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_does_not_read_ends_the_connection(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(websocket, "SEND_S", 5.0)
     async with connected(server) as client, trio.open_nursery() as nursery:
         monkeypatch.setattr(server.near, "send_stream", HaltingStream(server.near.send_stream))

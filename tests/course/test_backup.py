@@ -124,9 +124,7 @@ def test_what_is_being_made_is_not_in_a_backup(tmp_path: Path, monkeypatch: pyte
     assert restore(tmp_path / "course.tar", tmp_path / "new") == manifest
 
 
-def test_the_disk_of_a_data_directory_has_a_directory_that_only_root_can_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backup_leaves_out_lost_and_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, iterdir = tmp_path / "data", Path.iterdir
     make_data(data)
     forbidden = data / "lost+found"

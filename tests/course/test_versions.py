@@ -242,7 +242,7 @@ def test_invalid_decisions(course: Course, submitter: Submitter) -> None:
             course.versions.decide(number, FAILED, NO_CHECK, None, 0, NOW)
 
 
-def test_versions_without_a_result(course: Course, submitter: Submitter) -> None:
+def test_versions_that_may_still_qualify_are_listed(course: Course, submitter: Submitter) -> None:
     states = [QUEUED, CHECKING, QUALIFIED, FAILED, STUCK]
     versions = [submitter.submit(f"c{number}", after(seconds=number)) for number in range(6)]
     course.versions.begin_check(versions[1].id)

@@ -106,7 +106,7 @@ def test_fragmented_and_unexpected_lines(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("size", [1025, 4095, 5000])
-def test_the_length_of_a_line_that_is_too_long(size: int) -> None:
+def test_a_line_that_is_too_long_is_measured_to_its_end(size: int) -> None:
     code = f"import os, sys; sys.stdin.readline(); os.write(1, b'x' * {size} + b'\\n'); sys.stdin.read()"
     found = play(player=Player("bot", (sys.executable, "-S", "-E", "-c", code), "/"), limits=BRIEF)
     assert found.record.result.fault == "long-line"

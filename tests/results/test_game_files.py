@@ -149,7 +149,7 @@ def test_the_end_of_a_kept_file_takes_no_other_files_name(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", [b"d" * 150, "ä".encode() * 60], ids=["long", "encoded"])
-def test_kept_files_in_many_folders(tmp_path: Path, name: bytes) -> None:
+def test_files_in_many_nested_folders_are_kept(tmp_path: Path, name: bytes) -> None:
     """A path that is too long for the system has other folders, the same for all files of a folder."""
     deep = [b"/".join([name] * 28 + [last]) for last in (b"one", b"two", b"inner/one")]
     record = make_record(kept_files=(tuple(KeptFile(path, path[-3:], 3) for path in deep), ()))

@@ -116,7 +116,7 @@ def test_during_a_run_and_after_its_kill(folder: Path, copied: bool) -> None:
 
 
 @pytest.mark.parametrize("name", [b"\xff", b"\xc3\xbc", b"50% ?#&x=1"])
-def test_in_a_folder_of_any_name(tmp_path: Path, name: bytes) -> None:
+def test_results_can_be_read_in_a_folder_of_any_name(tmp_path: Path, name: bytes) -> None:
     path = tmp_path / os.fsdecode(name) / "results.db"
     path.parent.mkdir()
     with Store(path) as store:
