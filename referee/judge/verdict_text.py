@@ -69,6 +69,11 @@ def visible(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """Return a number and its noun: ``1 game``, ``3 games``; ``several`` is an irregular plural."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
 def _unfinished(text: str) -> str:
     return (
         f". It had written {quote(text)} without a line feed, and a reply counts only with its line feed"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from referee.games.catalog import parse_game
-from referee.judge.verdict_text import quote
+from referee.judge.verdict_text import counted, quote
 from tournaments.checking.advice import excerpt, what_happened, what_to_do
 from tournaments.checking.evidence import (
     OUT_OF_TIME,
@@ -202,8 +202,3 @@ def fault_verdict(played: PlayedScenario) -> Verdict:
         cause=result.fault or "",
         where=played.where,
     )
-
-
-def counted(number: int, what: str) -> str:
-    """Return ``1 game`` or ``2 games``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -11,7 +11,7 @@ from protocol.errors import RemoteProtocolError
 from referee.games.catalog import parse_game
 from referee.judge.crash_hints import READ_ONLY, explain
 from referee.judge.stderr import last_words
-from referee.judge.verdict_text import quote
+from referee.judge.verdict_text import counted, quote
 from tournaments.checking.advice import STDERR, states_of
 from tournaments.checking.evidence import (
     Evidence,
@@ -22,7 +22,7 @@ from tournaments.checking.evidence import (
     skipped,
     warned,
 )
-from tournaments.checking.gameplay import counted, fault_or_gap
+from tournaments.checking.gameplay import fault_or_gap
 
 SLOW_PIECES_US = 5000
 """A line whose pieces are this far apart was flushed in pieces; those of one write are read within 1 ms."""

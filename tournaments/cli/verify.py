@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from referee.errors import RefereeError
+from referee.judge.verdict_text import counted
 from referee.sandbox.host_resources import core_count
 from tournaments.cli.main import Fault, Usage
 from tournaments.database.location import SLUG, Database
@@ -227,14 +228,10 @@ def _remark_text(found: RecordFinding) -> str:
 def _conclusion(verification: Verification) -> str:
     games, wrong, elsewhere = verification.games, verification.wrong, verification.elsewhere
     if verification.is_clean:
-        return f"{_counted(games, 'game')} verified, nothing wrong"
-    text = f"{wrong} of {_counted(games, 'game')} {'does' if wrong == 1 else 'do'} not follow"
+        return f"{counted(games, 'game')} verified, nothing wrong"
+    text = f"{wrong} of {counted(games, 'game')} {'does' if wrong == 1 else 'do'} not follow"
     return text + (
-        f"; {_counted(elsewhere, 'complaint')} about what is made from them, or about the chain"
+        f"; {counted(elsewhere, 'complaint')} about what is made from them, or about the chain"
         if elsewhere
         else ""
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

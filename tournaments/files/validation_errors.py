@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, get_args
 
 from referee.games.spec import did_you_mean
+from referee.judge.verdict_text import counted
 
 if TYPE_CHECKING:  # importing pydantic takes longer than a game, and bot.toml needs none of it
     from pydantic import BaseModel, ValidationError
@@ -27,7 +28,7 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
     given = shown(item["input"])
     noun = (
         location[-1] if location and location[-1] in ("bots", "authors", "games", "references") else "items"
-    )
+    ).removesuffix("s")
     match item["type"]:
         case "extra_forbidden":
             return unknown_key(where, str(location[-1]), keys)
@@ -36,9 +37,9 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
         case "value_error":
             return f"{where.removesuffix('.bot')}: {context['error']}"
         case "too_short":
-            return f"{where}: needs at least {_counted(context['min_length'], noun)}"
+            return f"{where}: needs at least {counted(context['min_length'], noun)}"
         case "too_long":
-            return f"{where}: at most {_counted(context['max_length'], noun)}, not {context['actual_length']}"
+            return f"{where}: at most {counted(context['max_length'], noun)}, not {context['actual_length']}"
         case "string_too_short" if context["min_length"] == 1:
             return f"{where}: must not be empty"
         case "string_too_short":
@@ -63,10 +64,6 @@ def _problem(item: Any, where: str, keys: list[str]) -> str:
             return f"{where}: {no_list(item['input'])}"
     message = item["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     return f"{where}: must be {message}, not {given}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun.removesuffix('s') if number == 1 else noun}"
 
 
 TAG = "kind"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from referee.judge.verdict_text import counted
 from tournaments.results.chain import SHORTEST_DIGEST, Head, Item, Kind, Link, extend
 from tournaments.results.store import ChainedStore
 
@@ -85,10 +86,10 @@ class ChainCheck:
         yield from self._of_tournament()
         adopted = self.adopted
         if adopted is not None:
-            counted = Counter(link.kind for link in store.links[: store.links.index(adopted)])
+            kinds = Counter(link.kind for link in store.links[: store.links.index(adopted)])
             yield Finding(
                 CHAIN,
-                f"{counts(counted)} were stored before there was a chain, and entered at {adopted.subject} "
+                f"{counts(kinds)} were stored before there was a chain, and entered at {adopted.subject} "
                 f"(entry {adopted.number}): a change before that time cannot be found",
                 remark=True,
             )
@@ -207,11 +208,7 @@ def changed(link: Link) -> str:
 
 def counts(kinds: Mapping[str, int]) -> str:
     """Return entries counted for people: games, rulings and changes of the configuration."""
-    parts = [_counted(kinds.get(Kind.GAME, 0), "game"), _counted(kinds.get(Kind.RULING, 0), "ruling")]
+    parts = [counted(kinds.get(Kind.GAME, 0), "game"), counted(kinds.get(Kind.RULING, 0), "ruling")]
     if others := kinds.get(Kind.TOURNAMENT, 0):
-        parts.append(_counted(others, "configuration"))
+        parts.append(counted(others, "configuration"))
     return " and ".join(parts) if len(parts) == 2 else ", ".join(parts)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

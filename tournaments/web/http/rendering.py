@@ -159,11 +159,6 @@ def duration(seconds: int) -> str:
     return " ".join(f"{count} {unit}{'' if count == 1 else 's'}" for count, unit in parts)
 
 
-def counted(number: int, one: str, several: str = "") -> str:
-    """Return a number and what is counted: ``1 team``, ``3 teams``; ``several`` is an irregular plural."""
-    return f"{number} {one}" if number == 1 else f"{number} {several or one + 's'}"
-
-
 def bot_name(name: str, longest: int = LONGEST_NAME) -> Markup:
     """Format a user's choice of name: on one line, cut, and kept from reversing the text around it."""
     return Markup(f"<bdi>{escape(short(visible(name), longest))}</bdi>")

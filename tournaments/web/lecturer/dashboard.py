@@ -8,6 +8,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
+from referee.judge.verdict_text import counted
 from tournaments.checking.report import Report, ReportError
 from tournaments.course.audit import Act
 from tournaments.course.model import (
@@ -24,7 +25,7 @@ from tournaments.database.state import DatabaseState
 from tournaments.server.slots import Kind
 from tournaments.server.status import Status
 from tournaments.web.http.errors import BadInput
-from tournaments.web.http.rendering import counted, render, see_other
+from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
 from tournaments.web.http.request_context import Site, act, settings_of, site_of
 from tournaments.web.http.routing import Access, Route, in_thread

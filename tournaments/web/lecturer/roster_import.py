@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
+from referee.judge.verdict_text import counted
 from tournaments.course.audit import Act
 from tournaments.course.course import Course
 from tournaments.course.model import Account
 from tournaments.course.people.roster import RosterError, RosterResult, enrol, parse_roster
-from tournaments.web.http.rendering import counted, render
+from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
