@@ -35,6 +35,7 @@ from tournaments.cli.game_options import (
 )
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.files.durable import os_errors_as, write_file
+from tournaments.processes.process_settings import stopping_signals
 
 MAX_WAITING = 10_000
 """Lines that may wait to be shown; more are dropped: the record has them all."""
@@ -196,12 +197,7 @@ def cancel_on_signals(message: str = "the game was given up") -> Iterator[int]:
         stopped.append(number)
         os.write(writer, b"!")
 
-    numbers = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN
-    ]
-    before = {number: signal.signal(number, stop) for number in numbers}
+    before = {number: signal.signal(number, stop) for number in stopping_signals()}
     was_cancelled = False
     try:
         yield reader
