@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -104,6 +104,20 @@ def discard_unwritten_messages() -> None:
         stack.callback(os.dup2, kept, descriptor)
         os.dup2(null, descriptor)
         sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def single_error(*kinds: type[BaseException]) -> Iterator[None]:
+    """Raise the first error of a group by itself if it is of one of these kinds."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        from tournaments.running.runner import first_error  # takes long to import
+
+        leaf = first_error(group)
+        if isinstance(leaf, kinds):
+            raise leaf from group  # noqa: ASYNC123 - only its message is shown, and that is whole
+        raise
 
 
 class LazyGroup(click.Group):

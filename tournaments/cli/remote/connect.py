@@ -26,7 +26,7 @@ from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
 from tournaments.cli.game_options import announce_compilation, protocol_option, sandbox_options
-from tournaments.cli.main import INTERRUPTED, Fault, Usage
+from tournaments.cli.main import INTERRUPTED, Fault, Usage, single_error
 from tournaments.cli.remote.api_client import Client, SubmitError
 from tournaments.cli.remote.home_bot import NOT_STARTED, HomeBot, open_bot
 from tournaments.cli.remote.server_options import Unreachable, odd_answer, server_options, warn_of_exposure
@@ -92,16 +92,9 @@ def command(
     warn_of_exposure(client)
     name = name or re.sub(r"[^A-Za-z0-9_.-]+", "-", player.name).strip("-_.")[:30] or "bot"
     home = _Home(client, name, player.capabilities, prepare, confined, Limits(memory_mb=memory_mb))
-    with spare_children():
+    with spare_children(), single_error(OSError):  # ``entry`` prints its message
         try:
             stopped = trio.run(home.run)
-        except BaseExceptionGroup as group:
-            from tournaments.running.runner import first_error  # takes long to import
-
-            leaf = first_error(group)
-            if isinstance(leaf, OSError):  # standard output takes nothing, for which ``entry`` has a message
-                raise leaf from group  # noqa: ASYNC123 - only its message is shown, and that is whole
-            raise
         finally:
             home.end_build()
     if isinstance(stopped, Exception):

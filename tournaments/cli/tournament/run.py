@@ -17,7 +17,7 @@ from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import MODES, SandboxError, find_sandbox
 from referee.sandbox.host_resources import core_count, host_memory_bytes
 from tournaments.bots.errors import BotError
-from tournaments.cli.main import INTERRUPTED, Fault, Usage, print_message
+from tournaments.cli.main import INTERRUPTED, Fault, Usage, print_message, single_error
 from tournaments.cli.tournament.engine_options import LOCAL, EngineOptions, engine_options, open_engine
 from tournaments.cli.tournament.live import open_view
 from tournaments.cli.tournament.outcome import Outcome, Results, same_command
@@ -32,8 +32,10 @@ from tournaments.results.game_files import FORMS, GameFilesError
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
 from tournaments.running.rehearsal import RehearsalError, problem_table, rehearse, unrehearsed
-from tournaments.running.runner import Run, first_error, open_run, play_all
+from tournaments.running.runner import Run, open_run, play_all
 
+SHOWN_ERRORS = (StoreError, GameFilesError, DirectoryError, ClusterError, RehearsalError)
+"""Errors of which only the message is shown."""
 LOST_ADVICE = "start it again if it has ended; the same command goes on"
 
 
@@ -184,7 +186,7 @@ def run_in(
                 )
             if shown and run.report.before:
                 print_message(_going_on(run, directory))
-            with single_error(), prepare_for_many_games(), _stopped_once() as stopping:
+            with single_error(*SHOWN_ERRORS), prepare_for_many_games(), _stopped_once() as stopping:
                 interrupted = trio.run(
                     partial(
                         _run, run, directory, sandbox, kind, stopping, options or EngineOptions(), bots, claim
@@ -253,18 +255,6 @@ def _going_on(run: Run, directory: TournamentDirectory) -> str:
     if before >= total:
         return f"{name}: all of {total} games are in {directory.path} already"
     return f"{name}: going on with {before} of {total} games in {directory.path}"
-
-
-@contextlib.contextmanager
-def single_error() -> Iterator[None]:
-    """Raise the first error of ours by itself, without the exception groups of nurseries."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        leaf = first_error(group)
-        if isinstance(leaf, StoreError | GameFilesError | DirectoryError | ClusterError | RehearsalError):
-            raise leaf from group  # noqa: ASYNC123 - only its message is shown, and that is whole
-        raise
 
 
 @contextlib.contextmanager
