@@ -316,11 +316,11 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
     from tournaments.database.state import database_state
     from tournaments.server.status import Disk
     from tournaments.web.data_directory import IDENTITY_FILE, DataDirectoryError
-    from tournaments.web.server_config import ServerFileError, is_there
+    from tournaments.web.server_config import ServerFileError, exists_for_server
 
     found: dict[str, Any] = {"disk": str(Disk.of(data) or "")}
     try:
-        if not is_there(data) or not data.is_dir():
+        if not exists_for_server(data) or not data.is_dir():
             return {"database": f"does NOT work: {data} is no directory", "database_works": False}
         file = server_file(data, config)
         if file.database is None and _is_unused(data):

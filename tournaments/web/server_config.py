@@ -120,11 +120,11 @@ def _network(text: str) -> IPv4Network | IPv6Network:
         raise ValueError(f"{text!r} is no address and no network, such as 127.0.0.1 or 10.0.0.0/8") from None
 
 
-def is_there(path: Path) -> bool:
-    """Return whether there is a file or a directory, as of a server that another user runs.
+def exists_for_server(path: Path) -> bool:
+    """Return whether a file or directory of the server exists.
 
     Raises:
-        ServerFileError: This user may not look.
+        ServerFileError: This user may not enter its folder.
 
     """
     try:
@@ -155,7 +155,7 @@ def read_server_file(data: Path, config: Path | None) -> ServerFile:
 
     """
     path = server_file_path(data, config)
-    return load_server_file(path) if config is not None or is_there(path) else ServerFile()
+    return load_server_file(path) if config is not None or exists_for_server(path) else ServerFile()
 
 
 def load_server_file(path: Path) -> ServerFile:

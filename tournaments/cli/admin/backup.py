@@ -17,7 +17,7 @@ from tournaments.course.backup.restore import restore
 from tournaments.database.location import Database
 from tournaments.database.server_lock import ServerLock
 from tournaments.web.data_directory import DataDirectory
-from tournaments.web.server_config import is_there, read_server_file, server_file_path
+from tournaments.web.server_config import exists_for_server, read_server_file, server_file_path
 
 MEGABYTE = 1_000_000
 
@@ -99,7 +99,7 @@ def adopt_command(data: Path, config: Path | None) -> None:
         where = None if address is None else Database.at(address).address
         if not isinstance(where, URL):
             raise Usage("the databases are SQLite's, in the data directory itself: there is nothing to adopt")
-        if not is_there(data):
+        if not exists_for_server(data):
             raise Usage(f"there is no {data}: name the server's data directory with --data")
         directory = DataDirectory(data)
         with directory.locked(), ServerLock(where) as lock:
@@ -124,7 +124,7 @@ def move_command(to: str, data: Path, config: Path | None, as_json: bool) -> Non
             raise Usage(f"--to: {to!r} is no address of a database, such as postgresql://USER@HOST/DATABASE")
         if server_file(data, config).database is not None:
             raise Usage("the server's database is PostgreSQL already")
-        if not is_there(data / COURSE_FILE):
+        if not exists_for_server(data / COURSE_FILE):
             raise Usage(f"{data} holds no {COURSE_FILE}: say with --data where the server's data are")
         moved: list[Moved] = []
 

@@ -28,7 +28,7 @@ from tournaments.web.server_config import (
     SERVER_FILE,
     ServerFile,
     ServerFileError,
-    is_there,
+    exists_for_server,
     read_server_file,
     server_file_path,
 )
@@ -104,16 +104,16 @@ def server_file(data: Path, config: Path | None) -> ServerFile:
 
     """
     file = read_server_file(data, config)
-    recorded = recorded_database(data) if is_there(data / DATABASE_FILE) else None
+    recorded = recorded_database(data) if exists_for_server(data / DATABASE_FILE) else None
     kind = SQLITE if file.database is None else POSTGRESQL
     if recorded not in (None, kind):
         path = server_file_path(data, config)
         used = "SQLite files" if recorded == SQLITE else "a PostgreSQL database"
         names = f"{path} names {'no' if file.database is None else 'a'} PostgreSQL database"
+        found = names if exists_for_server(path) else f"there is no {path}"
         raise ServerFileError(
-            f"the server of {data} was last started with {used}, but "
-            f"{names if is_there(path) else f'there is no {path}'}: name the server's configuration with "
-            "--config, or start the server once with this one"
+            f"the server of {data} was last started with {used}, but {found}: name the server's "
+            "configuration with --config, or start the server once with this one"
         )
     return file
 
@@ -123,12 +123,12 @@ def open_course(data: Path, config: Path | None) -> Iterator[Opened]:
     """Open the course of a data directory.  Raises Usage and Fault."""
     with explained():
         file = server_file(data, config)
-        if file.database is None and not is_there(data / COURSE_FILE):
+        if file.database is None and not exists_for_server(data / COURSE_FILE):
             raise Usage(
                 f"{data} holds no {COURSE_FILE}: say with --data where the server's data are, or start the "
                 "server once, which makes it"
             )
-        if file.mail is not None and not is_there(data / IDENTITY_FILE):
+        if file.mail is not None and not exists_for_server(data / IDENTITY_FILE):
             # The server makes the file itself: one that root makes here, its user cannot read.
             raise Usage(f"{data} has no file {IDENTITY_FILE}, which mails need: start the server once")
         mail = None if file.mail is None else DataDirectory(data).mail_home()
