@@ -17,11 +17,10 @@ from tournaments.bots.resolve import resolve_bot
 from tournaments.config.tournament import Tournament
 from tournaments.engines.base import EngineError
 from tournaments.engines.local import open_local_engine
-from tournaments.files.durable import os_errors_as
 from tournaments.reporting.exports import games_rows, moves_rows
 from tournaments.reporting.site.pages import standings_fragment
 from tournaments.reporting.tables import Row
-from tournaments.reporting.tournament_directory import STORE_FILE, TournamentDirectory
+from tournaments.reporting.tournament_directory import TournamentDirectory, find_store
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store, StoreError
 from tournaments.running.rehearsal import RehearsalError, problem_table, rehearse, unrehearsed
@@ -119,11 +118,7 @@ class Results:
 
 def _open(directory: Path) -> Store:
     """Open the results in a directory for reading.  Raises FileNotFoundError, StoreError."""
-    path = directory / STORE_FILE
-    with os_errors_as(StoreError, f"{directory} cannot be read"):
-        is_there = path.is_file()
-    if not is_there:
-        raise FileNotFoundError(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
+    path = find_store(directory, missing=FileNotFoundError, unreadable=StoreError)
     return Store(path, read_only=True)
 
 

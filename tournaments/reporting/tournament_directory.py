@@ -1,7 +1,7 @@
 """Directory of a tournament: results.db, the games' files and the reports, for one runner at a time."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,25 @@ STORE_FILE = "results.db"
 
 class DirectoryError(Exception):
     """The directory cannot be used; the message gives the reason."""
+
+
+def find_store(
+    directory: Path, *, missing: Callable[[str], Exception], unreadable: Callable[[str], Exception]
+) -> Path:
+    """Return the path of the store in a directory, which is not created.
+
+    Args:
+        directory: Directory of a tournament.
+        missing: Class of the exception if there is no store.
+        unreadable: Class of the exception if this user may not enter the directory.
+
+    """
+    path = directory / STORE_FILE
+    with os_errors_as(unreadable, f"{directory} cannot be read"):
+        is_there = path.is_file()
+    if not is_there:
+        raise missing(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
+    return path
 
 
 class TournamentDirectory:

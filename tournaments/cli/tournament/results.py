@@ -10,8 +10,7 @@ from pathlib import Path
 
 from referee.games.spec import did_you_mean
 from tournaments.cli.main import Fault, Usage
-from tournaments.files.durable import os_errors_as
-from tournaments.reporting.tournament_directory import STORE_FILE, DirectoryError, TournamentDirectory
+from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory, find_store
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import MISSING, XLSX, is_available
 from tournaments.results.game_summary import GameSummary
@@ -31,11 +30,7 @@ def open_results(directory: Path, *, for_rulings: bool = False) -> Iterator[tupl
     With ``for_rulings`` it can be written, and no run can begin in the meantime.  Raises Usage if there is no
     store, or a run is at work; Fault if the store is damaged, also if that is found in the block.
     """
-    path = directory / STORE_FILE
-    with os_errors_as(Usage, f"{directory} cannot be read"):
-        is_there = path.is_file()
-    if not is_there:
-        raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
+    path = find_store(directory, missing=Usage, unreadable=Usage)
     try:
         with contextlib.ExitStack() as stack:
             if for_rulings:
