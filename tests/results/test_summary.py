@@ -98,7 +98,7 @@ def test_a_store_of_the_first_versions(tmp_path: Path) -> None:
         store.add(make_record(), 1)
         found = TournamentResults.load(store)
     assert found.plan == Plan(rounds=2)
-    assert (found.total, found.done, found.anchor, found.untrusted) == (4, 1, None, False)
+    assert (found.total, found.done, found.anchor, found.must_confine) == (4, 1, None, False)
     assert found.table[0].name == "one"
 
 

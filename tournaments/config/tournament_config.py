@@ -28,8 +28,8 @@ class TournamentConfig:
     anchor: str | None = None
     """Bot with a fixed rating, which the others refer to; None: the average of all is 0."""
     anchor_rating: float = 0.0
-    untrusted: bool = False
-    """True if bots and their builds must be confined: ``Tournament.must_confine``."""
+    must_confine: bool = False
+    """True if bots and their builds must be confined; stored under the key ``untrusted``."""
     scaled: ScaledControl | None = None
     """Time control on each host; None if it is the same on all."""
 
@@ -45,7 +45,7 @@ class TournamentConfig:
             plan=tournament.plan,
             anchor=tournament.anchor,
             anchor_rating=tournament.anchor_rating,
-            untrusted=tournament.must_confine,
+            must_confine=tournament.must_confine,
             scaled=tournament.scaled_control,
         )
 
@@ -61,7 +61,7 @@ class TournamentConfig:
             plan=Plan.from_json(config),
             anchor=config.get("anchor"),
             anchor_rating=config.get("anchor_rating", 0.0),
-            untrusted=config.get("untrusted", False),
+            must_confine=config.get("untrusted", False),
             scaled=ScaledControl.from_json(config["scaled"]) if config.get("scaled") else None,
             **results,
         )
@@ -75,7 +75,7 @@ class TournamentConfig:
             "ranking": self.ranking,
             "anchor": self.anchor,
             "anchor_rating": self.anchor_rating,
-            "untrusted": self.untrusted,
+            "untrusted": self.must_confine,
             "scaled": None if self.scaled is None else self.scaled.to_json(),
             **self.plan.to_json(),
         }

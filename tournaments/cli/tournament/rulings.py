@@ -176,7 +176,7 @@ def add_command(
                 "the tournament file, and run that into another directory"
             )
         try:
-            player = late_bot(bot, Path(), name, results.game, strict=results.untrusted)
+            player = late_bot(bot, Path(), name, results.game, strict=results.must_confine)
         except BotError as error:
             raise Usage(str(error)) from error
         problems = list(unfit(player, results.bots, openings=bool(results.plan.openings)))
