@@ -21,8 +21,8 @@ from tournaments.cli.admin import ADMIN_COMMANDS
 from tournaments.cli.doctor import examine_server
 from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose, Role
-from tournaments.database.location import Database
-from tournaments.web.data_directory import POSTGRESQL, SQLITE, DataDirectory
+from tournaments.database.location import POSTGRESQL, SQLITE, Database
+from tournaments.web.data_directory import DataDirectory
 
 LINK = re.compile(r"http://127\.0\.0\.1:8000/links/(\S+)")
 ROSTER = "login,name,team\ns-1,Student 1,Team 1\ns-2,Student 2,Team 1\n"

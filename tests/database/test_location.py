@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
 
 from tournaments.database.base import Connections, StoreError
-from tournaments.database.location import Database
+from tournaments.database.location import POSTGRESQL, SQLITE, Database
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile
 
@@ -19,6 +19,7 @@ from tournaments.database.sqlite import SQLiteFile
 def test_files_of_a_folder(tmp_path: Path) -> None:
     for location in (tmp_path / "data", str(tmp_path / "data")):
         database = Database.at(location)
+        assert database.kind == SQLITE
         assert database.course() == SQLiteFile(tmp_path / "data/course.db")
         assert database.competition("cup-1") == SQLiteFile(tmp_path / "data/competitions/cup-1/results.db")
     assert (tmp_path / "data/competitions/cup-1").is_dir()
@@ -57,6 +58,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
 def test_schemas_of_a_database(scheme: str) -> None:
     database = Database.at(f"{scheme}://somebody:s3cret@db.example:5433/kalarena?sslmode=require")
+    assert database.kind == POSTGRESQL
     course, cup = database.course(), database.competition("cup-1")
     assert str(course) == "schema course of postgresql://somebody@db.example:5433/kalarena"
     assert str(cup) == "schema competition-cup-1 of postgresql://somebody@db.example:5433/kalarena"

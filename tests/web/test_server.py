@@ -29,7 +29,7 @@ from tests.support.databases import address, database_of
 from tests.web.site import open_world
 from tournaments.course.course import Course
 from tournaments.web import server
-from tournaments.web.data_directory import POSTGRESQL, SQLITE, recorded_database
+from tournaments.web.data_directory import recorded_database
 from tournaments.web.http import connections
 from tournaments.web.http.connections import MOST_CONNECTIONS, SPARE_DESCRIPTORS
 from tournaments.web.server_config import ServerFile
@@ -203,9 +203,9 @@ def test_a_data_directory_that_others_can_read_is_named(
 
 
 def test_the_kind_of_the_database_is_recorded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    where = database_of(tmp_path).address
+    database = database_of(tmp_path)
+    where, kind = database.address, database.kind
     file = ServerFile(port=0, database=address(where) if isinstance(where, URL) else None)
-    kind = POSTGRESQL if isinstance(where, URL) else SQLITE
     path = tmp_path / "database"
     assert recorded_database(tmp_path) is None
     for content in (None, "", "another\n"):

@@ -12,6 +12,8 @@ from tournaments.database.sqlite import SQLiteFile
 
 SLUG = re.compile("[a-z0-9-]{1,40}")
 """Names of competitions."""
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+"""Kinds of databases."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Database:
         ):
             return cls(parse_url(location))
         return cls(Path(location))
+
+    @property
+    def kind(self) -> str:
+        """``SQLITE`` or ``POSTGRESQL``."""
+        return POSTGRESQL if isinstance(self.address, URL) else SQLITE
 
     def course(self) -> Location:
         """Return the location of the course: ``course.db``, private to its owner, or the schema ``course``.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tournaments.course.mail.outbox import MailHome
+from tournaments.database.location import POSTGRESQL, SQLITE
 from tournaments.files.durable import FileLock, os_errors_as, write_file
 
 KEY_FILE = "secret"
@@ -17,9 +18,7 @@ IDENTITY_FILE = "identity"
 backups, so that a restored directory has an identity of its own."""
 IDENTITY_BYTES = 16
 DATABASE_FILE = "database"
-"""File with the kind of the database with which the server was started last."""
-SQLITE, POSTGRESQL = "sqlite", "postgresql"
-"""Kinds of databases in that file."""
+"""File with the kind (``Database.kind``) of the database with which the server was started last."""
 PRIVATE = 0o600
 
 

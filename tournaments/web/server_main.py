@@ -27,7 +27,7 @@ from tournaments.server.demo import set_up_demo
 from tournaments.server.service import Service, open_service
 from tournaments.web import server
 from tournaments.web.app import Application
-from tournaments.web.data_directory import POSTGRESQL, SQLITE, DataDirectory, DataDirectoryError
+from tournaments.web.data_directory import DataDirectory, DataDirectoryError
 from tournaments.web.http.connections import GRACE_S
 from tournaments.web.http.request_context import Site
 from tournaments.web.http.routing import in_thread
@@ -183,7 +183,7 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
 def _record_database(directory: DataDirectory, database: Database) -> None:
     """Record the kind of the database for ``kalarena admin``, which a server can do without."""
     try:
-        directory.record_database(POSTGRESQL if isinstance(database.address, URL) else SQLITE)
+        directory.record_database(database.kind)
     except DataDirectoryError as error:
         LOG.warning("%s", error)
 

@@ -14,12 +14,10 @@ from tournaments.course.backup.backup import COURSE_FILE
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError
 from tournaments.database.base import StoreError
-from tournaments.database.location import Database
+from tournaments.database.location import POSTGRESQL, SQLITE, Database
 from tournaments.web.data_directory import (
     DATABASE_FILE,
     IDENTITY_FILE,
-    POSTGRESQL,
-    SQLITE,
     DataDirectory,
     DataDirectoryError,
     recorded_database,
