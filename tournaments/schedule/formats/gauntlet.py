@@ -35,11 +35,11 @@ class Gauntlet(Schedule):
     def pairings(self, history: History) -> list[Pairing]:
         """Return the games by round; within a round, opponents by lot, each challenger beginning elsewhere.
 
-        A bot that withdrew has the games that it played.  Games of bots that had other roles when they met
-        come last; see ``_of_other_roles``.
+        A bot that withdrew has the games that it played.  Games that the present roles would not pair come
+        last; see ``_of_former_roles``.
         """
         games = to_be_played(self._all(), history, self.entrants)
-        return [*games, *self._of_other_roles(history)]
+        return [*games, *self._of_former_roles(history)]
 
     def total(self, history: History) -> int:
         """Return the number of games of all rounds."""
@@ -50,7 +50,7 @@ class Gauntlet(Schedule):
         return len(self.pairings(history))
 
     @property
-    def _roles(self) -> tuple[int, ...]:
+    def _all_challengers(self) -> tuple[int, ...]:
         """The challengers and their new versions, in ascending order."""
         found = set(self.challengers)
         for number, entrant in enumerate(self.entrants):  # a version comes after the bot that it replaces
@@ -59,9 +59,9 @@ class Gauntlet(Schedule):
         return tuple(sorted(found))
 
     def _all(self) -> tuple[Pairing, ...]:
-        return games_of(len(self.entrants), self._roles, self.rounds, self.seed, self.width)
+        return games_of(len(self.entrants), self._all_challengers, self.rounds, self.seed, self.width)
 
-    def _of_other_roles(self, history: History) -> list[Pairing]:
+    def _of_former_roles(self, history: History) -> list[Pairing]:
         """Return the games of two challengers, or two others, that have met while one had another role.
 
         Earlier versions of Kalarena paired a new version of a challenger with the other challengers.  If the
@@ -70,12 +70,12 @@ class Gauntlet(Schedule):
         late = {number for number, entrant in enumerate(self.entrants) if entrant.since > 1}
         if not late or history.results.keys() <= {game.key for game in self._all()}:
             return []
-        roles = set(self._roles)
+        challengers = set(self._all_challengers)
         games: list[Pairing] = []
         for bot in sorted(late):
             for other in range(len(self.entrants)):
-                is_done = other == bot or (other in late and other > bot)  # each pair once
-                if is_done or (bot in roles) != (other in roles):
+                is_skipped = other == bot or (other in late and other > bot)  # each pair once
+                if is_skipped or (bot in challengers) != (other in challengers):
                     continue
                 between = [
                     game
