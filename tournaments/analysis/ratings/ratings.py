@@ -131,13 +131,19 @@ def rate(
 ) -> Ratings:
     """Rate all bots.
 
-    With an ``anchor``, the index of a bot whose rating is ``anchor_rating``, all ratings and intervals are of
-    the difference to it, and its own interval has no width.  Without, the average over the bots that have
-    games is 0. ``ghosts`` of 0 gives plain maximum likelihood; ValueError if that has no peak.  The
-    intervals of ratings become wider by the factor ``widening``.
+    Args:
+        evidence: The games.
+        anchor: Index of a bot with a fixed rating.  All ratings and intervals are then of the difference to
+            it, and its own interval has no width.  None: the average over the bots that have games is 0.
+        anchor_rating: Rating of the anchor, in Elo.
+        ghosts: Imaginary wins, and as many losses, of each bot; 0 gives plain maximum likelihood.
+        widening: Factor by which the intervals of the ratings become wider.
+        intervals: Indices of the bots whose intervals are computed, which takes nearly all of the time; None
+            is all.  An interval is the same for every choice, up to rounding (1e-11 Elo).
 
-    ``intervals`` has the indices of the bots whose intervals are needed; None is all.  The intervals take
-    nearly all of the time.  Without the others, an interval differs by rounding alone: 1e-11 Elo at most.
+    Raises:
+        ValueError: ``ghosts`` is 0, and the likelihood has no peak.
+
     """
     players = len(evidence.names)
     chances = BradleyTerry(results_of(evidence), ghosts)
