@@ -26,7 +26,7 @@ def stopping_signals() -> list[signal.Signals]:
 def stopping_deferred() -> Iterator[None]:
     """Defer the signals that stop this program until the end of the block, so that nothing is left behind.
 
-    A signal without a handler, and all signals in a block of another thread, are as they were.
+    Signals without a handler are not deferred.  In another thread than the main one, no signal is.
     """
     deferred: list[int] = []
     before = {}

@@ -32,8 +32,9 @@ class Action(StrEnum):
     pairing is not fixed or forbidden any more.  ``data["what"]`` is ``game``, ``bot``, or the action on a
     pairing, with that action's own data.  With ``data["keeps_annulled"]``, a game stays annulled as long as
     the withdrawal of its other bot annuls it.  Entries of earlier versions lack this key, and bring it back.
-    With ``data["shortens"]``, a forbidden pairing that a later round would end already ends before
-    ``data["for_round"]``.  Entries of earlier versions lack this key, and leave it as it is.
+    With ``data["shortens"]``, a pairing that is forbidden until a later round is forbidden only until the
+    round before ``data["for_round"]``.  Entries of earlier versions lack this key, and do not change such a
+    pairing.
     """
     PAIR = "pair"
     """A bot meets ``data["opponent"]`` in the round ``data["for_round"]``."""

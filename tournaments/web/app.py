@@ -251,7 +251,7 @@ class Application:
         return context
 
     def _store_failure(self, scope: Scope, error: StoreError) -> WebError:
-        """Log the error, and return the response: the database is away, or something in it is wrong."""
+        """Log the error, and return the response: 503 if the database cannot be used just now, else 500."""
         if error.is_ours:
             return database_failure(error)
         return ServerFault(self._log_fault(scope, error), str(error))

@@ -181,7 +181,10 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
 
 
 def _record_database(directory: DataDirectory, database: Database) -> None:
-    """Record the kind of the database for ``kalarena admin``, which a server can do without."""
+    """Record the kind of the database, which ``kalarena admin`` checks.
+
+    An error is only logged: the server itself does not need the record.
+    """
     try:
         directory.record_database(database.kind)
     except DataDirectoryError as error:

@@ -97,7 +97,7 @@ def server_file(data: Path, config: Path | None) -> ServerFile:
 
     Raises:
         ServerFileError: The file cannot be used, or the server was last started with a database of the other
-            kind: then the file is hardly the server's.
+            kind: then the file is probably not the server's.
         DataDirectoryError: The data directory cannot be read.
 
     """

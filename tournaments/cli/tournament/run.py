@@ -153,7 +153,7 @@ def run_in(
         options: Machines for the games; None is this one.
         rehearses: True if each bot without a game plays a short one first, see ``rehearsal``.
 
-    Raises Usage, Fault; SystemExit if a new one is interrupted before the first game.
+    Raises Usage, Fault; SystemExit if a new tournament is interrupted before its first game.
     """
     started = False
     try:

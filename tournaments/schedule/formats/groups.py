@@ -179,7 +179,7 @@ class Groups(Schedule):
         return places | dict.fromkeys((bot for bot in self._entered if self._has_left(bot)), before + 1)
 
     def standing_order(self, history: History) -> dict[int, int]:
-        """Return the places, and numbers for bots that are still in the final, which come before them.
+        """Return bot -> its order in the table, lowest first: a place, or a lower number while in the final.
 
         The bots of a round robin share one number, so that the criteria of the table order them.
         """

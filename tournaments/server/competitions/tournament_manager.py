@@ -139,7 +139,7 @@ class TournamentManager:
             self._context.failures.note(f"tournament {known.title}", error)
 
     async def _complete(self, competition: Competition) -> None:
-        """Record a tournament in its store whose creation was interrupted; one being created stays."""
+        """Record a tournament in its store if its creation was interrupted, but wait for one under way."""
         fixed = FixedSpec.read(competition.spec)
         players = await players_of(self._context, fixed.field, fixed.chosen.game, competition.id)
         async with self._making:
