@@ -49,10 +49,11 @@ class ReadOnlyFile:
     def connect(self) -> sqlite3.Connection:
         """Return a connection that sees all committed data.  Raises sqlite3.Error, OSError.
 
-        SQLite reads a file that it can write as usual.  Another file has no ``-wal`` if no process is writing
-        and none was killed; then it does not change.  Otherwise the ``-shm`` of that ``-wal`` is used, or
-        without it a copy.  In a folder that can be written it is always a copy: SQLite would leave a ``-wal``
-        and ``-shm`` of this user there, and the owner of the file could not write to it any more.
+        A file is read as usual if this user can write to it and to its folder.  Otherwise an empty or missing
+        ``-wal`` means that no process is writing and none was killed: the file does not change, and is opened
+        as immutable.  With commits in the ``-wal``, its ``-shm`` is used, or a copy is read if that fails.
+        If this user can write to the folder, but not to the file, a copy is read at once: SQLite would leave
+        a ``-wal`` and ``-shm`` of this user there, which the owner of the file could not write to.
         """
         if self._copies is not None:
             return self._open(Path(self._copies.name, self._path.name), "mode=ro")
