@@ -134,15 +134,18 @@ class Run:
         return self.schedule.due(self.history)
 
     async def new_games(self, started: Collection[str], *, is_idle: bool) -> Sequence[Pairing]:
-        """Return the games that can be started now, without those with a key in ``started``.
+        """Return the games that can be started now, and update the report's total.
 
-        The report's total is updated if there is such a game, or if ``is_idle``: no game is under way.  For
-        100,000 games that takes 10 ms, as long as a game: it is not done after each of them.
+        The total is updated only if there is such a game or no game is under way: for 100,000 games that
+        takes 10 ms, as long as a game.  A round of a Swiss is paired in a thread, since that takes seconds
+        for hundreds of bots; games that end meanwhile are not taken into account.
 
-        A round of a Swiss is paired in a thread, since that takes seconds for hundreds of bots.  Games that
-        end meanwhile are not taken into account.
+        Args:
+            started: Keys of games that are not returned.
+            is_idle: True if no game is under way.
+
         """
-        # What a thread reads must not change.
+        # A copy, since games are added to the results while the thread reads them.
         in_thread = pairs_rounds(self.tournament.plan.kind)
         history = replace(self.history, results=dict(self.history.results)) if in_thread else self.history
 
