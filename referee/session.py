@@ -158,7 +158,7 @@ class Session:
 
     def _write(self, send: Send) -> Event:
         match, timer = self._match, self.timer
-        # A turn that an early line ended is still being measured here: no line of the bot ended it.
+        # An early line ends a turn without an event, so the timer is still measuring that turn here.
         is_measured = timer.must_prepare[send.player] or timer.is_measuring
         if send is match.gives_turn and is_measured and match.starting is None:
             if timer.has_begun:

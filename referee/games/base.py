@@ -42,7 +42,7 @@ class Outcome:
 
 
 LONGEST_FAULT = 32
-"""Characters of a fault's word: tables and databases have this much room for it."""
+"""Most characters of a fault's word, for which tables and databases have room."""
 
 
 class MoveError(ValueError):

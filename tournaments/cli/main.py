@@ -50,7 +50,7 @@ container they are the same for all commands."""
 def config_of_directory(context: click.Context, parameter: click.Parameter, value: T) -> T | None:
     """Return a configuration's path, but None for that of the environment if ``--data`` is another directory.
 
-    The configuration of the environment may name the database of the server of the environment's directory.
+    KALARENA_CONFIG belongs to the directory of KALARENA_DATA, and may name the database of that server.
     """
     sources = (context.get_parameter_source("data"), context.get_parameter_source(str(parameter.name)))
     if sources != (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
@@ -63,7 +63,7 @@ def config_of_directory(context: click.Context, parameter: click.Parameter, valu
 ESCAPES = "kalarena-escapes"
 """Name of the error handler of standard output, for ``codecs``."""
 SIGNALLED = 128
-"""Exit status of a program that a signal has stopped, as shells have it, without the signal's number."""
+"""Exit status of a command that a signal ended, minus the number of the signal, as in shells."""
 INTERRUPTED = SIGNALLED + signal.SIGINT
 """Exit status after Ctrl-C."""
 
@@ -193,7 +193,7 @@ def entry() -> None:
 
 
 def _stop(number: int, _frame: object) -> None:
-    """Leave all blocks, which end the processes that they have started, such as the build of a bot."""
+    """Exit with the status of a signal; the blocks that are left end their processes, such as a build."""
     sys.exit(SIGNALLED + number)
 
 

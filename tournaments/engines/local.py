@@ -97,7 +97,8 @@ class LocalEngine:
             await self._context.run_sync(os.getpid, limiter=self._workers)
         except trio_parallel.BrokenWorkerError as error:
             raise EngineError("a worker process died at its start") from error
-        except (OSError, RuntimeError) as error:  # RuntimeError: no thread, which starts it, can be started
+        # RuntimeError: the thread that starts the process cannot be started
+        except (OSError, RuntimeError) as error:
             raise EngineError(f"no worker process could be started: {error}") from error
 
     def _open_pipe(self) -> tuple[Path, int]:

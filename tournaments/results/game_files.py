@@ -24,7 +24,8 @@ LONGEST_NAME = 60
 SAFE_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ")
 LONGEST_KEPT_NAME = 150
 LONGEST_KEPT_FOLDERS = 1000
-"""Characters of a path's folders: Linux opens no path of more than 4,096, with those of the tournament."""
+"""Most characters of the folders in a kept file's path.  Linux opens no path of more than 4,096 bytes, and
+the tournament's own folders count."""
 FOLDERS, ARCHIVES = "folders", "archives"
 FORMS = (FOLDERS, ARCHIVES)
 """Forms of the files of games, the default first; see ``game_archives``."""

@@ -53,7 +53,7 @@ TAKEN_OVER = 4001
 """Close code of the server for a connection that another one of the same name has replaced."""
 TOO_MANY, SERVER_ERRORS = 429, 500
 CLEANUP_S = 1.0
-"""Most seconds in which the thread of a build that was ended removes the build's files."""
+"""Most seconds to wait until the thread of an ended build has removed the build's files."""
 
 
 @click.command("connect")

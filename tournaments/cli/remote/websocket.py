@@ -29,7 +29,7 @@ CONNECT_S = 20.0
 SEND_S = 20.0
 """Seconds in which the server must take a message.  The server has the same limit for this side."""
 CLOSE_S = 1.0
-"""Seconds in which the server must take the close frame, without which the connection ends as well."""
+"""Seconds in which the server must take the close frame; then the connection ends without it."""
 READ_BYTES = 65_536
 MOST_BYTES = 1 << 20
 """Most bytes of a message or of a refusal: the server sends lines and sentences."""

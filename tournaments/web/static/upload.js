@@ -130,7 +130,7 @@
     sendFiles(files.filter(([path]) => !path.split("/").some((part) => SKIPPED.has(part))));
   });
   form.querySelector("[data-choose-folder]").addEventListener("click", () => {
-    folder.value = ""; // else the same folder, which was refused and changed, would be no change of the input
+    folder.value = ""; // otherwise choosing the same folder again fires no "change" event
     folder.click();
   });
   for (const element of form.querySelectorAll(".script-only")) element.hidden = false;
