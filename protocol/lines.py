@@ -39,14 +39,14 @@ class LineBuffer:
         if len(data) > self._max or len(self._rest) > self._max:
             for index, line in enumerate([*lines, self._rest]):
                 if len(line) > self._max:
-                    self._overflow(line, has_ended=index < len(lines))
+                    self._set_overflow(line, has_ended=index < len(lines))
                     return lines[:index]
         elif lines and len(lines[0]) > self._max:  # a line begun earlier; later ones are below len(data)
-            self._overflow(lines[0], has_ended=True)
+            self._set_overflow(lines[0], has_ended=True)
             return []
         return lines
 
-    def _overflow(self, line: bytes, *, has_ended: bool) -> None:
+    def _set_overflow(self, line: bytes, *, has_ended: bool) -> None:
         self.overflow = line[: self._max]
         self.overflow_bytes, self.has_overflow_ended = len(line), has_ended
         self._rest = b""
