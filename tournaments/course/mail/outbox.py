@@ -106,6 +106,12 @@ def _is_enabled() -> ColumnElement[bool]:
     return mail.c.account_id.in_(select(account.c.id).where(account.c.disabled.is_(False)))
 
 
+def _finished_before(connection: Connection, slug: str, at: datetime) -> bool:
+    """Return whether the journal has an end of the tournament at or before a moment."""
+    ended = (journal.c.action == FINISH) & (journal.c.subject == slug) & (journal.c.at <= at)
+    return connection.execute(select(journal.c.number).where(ended).limit(1)).first() is not None
+
+
 class Outbox:
     """Table of mails.
 
@@ -173,15 +179,7 @@ class Outbox:
             path = tournament_notice(finished.slug, "").path
             same = (mail.c.kind == MailKind.TOURNAMENTS.value) & (mail.c.path == path)
             before = set(connection.execute(select(mail.c.account_id).where(same)).scalars())
-            ended_long_ago = (
-                (journal.c.action == FINISH)
-                & (journal.c.subject == finished.slug)
-                & (journal.c.at <= finished.finished_at - KEPT)
-            )
-            if (
-                connection.execute(select(journal.c.number).where(ended_long_ago).limit(1)).first()
-                is not None
-            ):
+            if _finished_before(connection, finished.slug, finished.finished_at - KEPT):
                 return
         teaches = account.c.role != Role.STUDENT.value
         to = [

@@ -146,10 +146,8 @@ class Anonymizer:
 
     def _entry(self, entry: Entry) -> Entry:
         named = not entry.is_of_game
-        # All that Rulings reads: the table must be the same.
-        shown = (
-            *("annul", "games", "keeps_annulled", "replaces", "what", "opponent", "for_round", "shortens"),
-        )
+        # All keys that Rulings reads, so that the table is the same.
+        shown = ("annul", "games", "keeps_annulled", "replaces", "what", "opponent", "for_round", "shortens")
         data = {key: entry.data[key] for key in shown if key in entry.data}
         for key in {"replaces", "opponent"} & data.keys():
             data[key] = self._everywhere(data[key])

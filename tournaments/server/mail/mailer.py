@@ -59,7 +59,7 @@ class Mailer:
                     await trio.sleep(self._poll_s)
 
     async def _send_next(self) -> bool:
-        """Send the mail that is due first; return False if there is none, or the bound is reached.
+        """Send the next mail that is due; return False if there is none, or the limit per minute is reached.
 
         Mails are read one at a time: the address of a mail may change while others are sent, its account may
         be disabled, and a link that is written meanwhile is sent first.  Raises MailServerError, StoreError.
@@ -69,10 +69,11 @@ class Mailer:
         tried = await in_thread(self._outbox.tried_between, now - MINUTE, now)
         if len(tried) >= self._mailing.table.per_minute:
             return False
-        for mail in await in_thread(self._outbox.due, now, 1):
-            await self._send(mail)
-            return True
-        return False
+        mails = await in_thread(self._outbox.due, now, 1)
+        if not mails:
+            return False
+        await self._send(mails[0])
+        return True
 
     async def _send(self, mail: Mail) -> None:
         """Try to send one mail, and record the result.  Raises MailServerError, StoreError."""
