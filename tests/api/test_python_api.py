@@ -1,7 +1,6 @@
 """Tournaments from Python: settings, runs that go on, results as rows, and clear errors."""
 
 import asyncio
-import errno
 import json
 import os
 import signal
@@ -16,6 +15,7 @@ import pytest
 import tournaments
 from referee.players.function_player import FunctionPlayer
 from tests.support.builders import invoke, write_tournament
+from tests.support.ordinary_user import forbid
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments import BotError, ConfigError, DirectoryError, Results, StoreError, Tournament, run
 from tournaments.reporting.exports import COLUMNS
@@ -40,10 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_results_that_may_not_be_read_are_a_store_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def is_file(path: Path) -> bool:
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "is_file", is_file)
+    forbid(monkeypatch, "is_file", tmp_path / "cup")
     with pytest.raises(StoreError, match=r"cup cannot be read: Permission denied$"):
         Results.load(tmp_path / "cup")
 

@@ -1,12 +1,9 @@
 """`kalarena admin`: accounts, tokens, rosters, backups and moves from the command line."""
 
-import errno
 import json
-import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import Result
@@ -15,6 +12,7 @@ from sqlalchemy import URL
 from tests.support.builders import invoke
 from tests.support.courses import FAST_PASSWORDS, NOW, add_account, add_student
 from tests.support.databases import address, database_of, server_file_of
+from tests.support.ordinary_user import forbid
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgresql import PostgreSQLServer
 from tournaments.cli.admin import ADMIN_COMMANDS
@@ -274,14 +272,7 @@ def test_a_data_directory_that_may_not_be_entered_is_named(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "server.toml").touch()
-    stat = Path.stat
-
-    def refuse(path: Path, **options: Any) -> os.stat_result:
-        if files in path.parents:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return stat(path, **options)
-
-    monkeypatch.setattr(Path, "stat", refuse)
+    forbid(monkeypatch, "stat", files)
     with_config = ("--config", tmp_path / "server.toml")
     for name, options in (("server.toml", ()), ("database", with_config)):
         sentence = f"{files / name} cannot be read: Permission denied; run this as the server's user"

@@ -1,13 +1,12 @@
 """Parts of a cluster: credentials, the optional extra, the scheduler's log, games that end with a worker."""
 
 import asyncio
-import errno
 import logging
 import stat
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from distributed import Scheduler, Security
@@ -16,6 +15,7 @@ from distributed.comm import CommClosedError
 from referee.judge.results import MatchResult, Reason
 from tests.engines.lab_machines import LIMIT_S, why_refused
 from tests.support.builders import make_record, one_object, run_command, write_tournament
+from tests.support.ordinary_user import forbid
 from tournaments.engines.remote.credentials import FILES, KEY, Credentials
 from tournaments.engines.remote.extra import MODULES, ClusterError
 from tournaments.engines.remote.scheduler_process import ClientGone
@@ -44,14 +44,9 @@ def test_those_that_are_there_are_used_again(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "exists", refuse_access)
+    forbid(monkeypatch, "exists", tmp_path)
     with pytest.raises(ClusterError, match=r"credentials cannot be read: Permission denied$"):
         Credentials.made(tmp_path / "credentials")
-
-
-def refuse_access(path: Path) -> NoReturn:
-    """Raise the error of the file system below a folder that may not be entered."""
-    raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:

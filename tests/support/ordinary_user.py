@@ -4,14 +4,21 @@ What the command needs may lie below directories that are closed to others (the 
 a temporary directory of the tests).  In a mount namespace of the command's own these are covered by empty
 ones, with what is needed put back in.  Nothing outside that namespace changes, but the owner of the writable
 directories.
+
+``forbid`` lets calls fail in the process of the tests, as for such a user.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tests.support.paths import REPOSITORY_ROOT
+
+if TYPE_CHECKING:  # not needed in a virtual machine
+    import pytest
 
 USER = 54321
 """A user id without an account."""
@@ -69,6 +76,18 @@ def as_ordinary_user(
         *("env", f"HOME={home}", f"TMPDIR={home}", "USER=ordinary", "LOGNAME=ordinary"),
         *command,
     ]
+
+
+def forbid(monkeypatch: "pytest.MonkeyPatch", method: str, folder: Path) -> None:
+    """Let a method of ``Path`` fail for all paths below a folder, as for a user who may not enter it."""
+    allowed = getattr(Path, method)
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> Any:
+        if folder in path.parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return allowed(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, method, refuse)
 
 
 def _give(folder: Path) -> None:
