@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Generator, Iterator
 from dataclasses import replace
@@ -99,6 +100,15 @@ def game_catalog() -> Iterator[None]:
     parse_game.cache_clear()
     for name in [name for name in sys.modules if name.startswith("kalarena_game ")]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def restored_signals() -> Iterator[None]:
+    """Restore the handlers of the signals that stop a program after the test."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

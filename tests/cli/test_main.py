@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
@@ -43,13 +43,9 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def restored_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def restored_process(monkeypatch: pytest.MonkeyPatch, restored_signals: None) -> None:
     """Restore the signal handlers and the hook that ``entry`` sets."""
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("words", SUBCOMMANDS, ids=" ".join)

@@ -363,6 +363,7 @@ def test_repeated_interrupts_tear_nothing(tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
+@pytest.mark.usefixtures("restored_signals")
 def test_another_interrupt_after_the_games_costs_no_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,12 +378,7 @@ def test_another_interrupt_after_the_games_costs_no_reports(
 
     monkeypatch.setattr(run, "play_all", interrupt)
     monkeypatch.setattr(run, "prepare_for_many_games", interrupted_at_the_end)
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        result = invoke("tournament", "run", folder_with(tmp_path) / "cup.toml", "--out", tmp_path / "out")
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    result = invoke("tournament", "run", folder_with(tmp_path) / "cup.toml", "--out", tmp_path / "out")
     assert result.exit_code == 130
     assert "stopped with 6 of 6 games to play" in result.stderr
     assert (tmp_path / "out" / "standings.csv").exists()

@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -156,16 +156,13 @@ def test_a_signal_stops_a_rehearsal(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def resumed(tmp_path: Path) -> Iterator[Sequence[str | Path]]:
+def resumed(tmp_path: Path, restored_signals: None) -> Sequence[str | Path]:
     """The command that resumes a tournament, in which only a bot that has joined later has games to play."""
     needs_sandbox()
     path = write_tournament(tmp_path, 'game = "kalah(2,2)"\nbots = ["first_legal", "greedy"]\n')
     assert run(tmp_path, "--sandbox", "off").exit_code == 0
     assert invoke("tournament", "add", tmp_path / "out", "minimax:1", "--name", "late").exit_code == 0
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield ("tournament", "run", path, "--out", tmp_path / "out", "--sandbox", "required")
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return ("tournament", "run", path, "--out", tmp_path / "out", "--sandbox", "required")
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
