@@ -31,7 +31,7 @@ from referee.judge.events import (
 from referee.judge.facts import event_of, usage_of
 from referee.judge.match import Match, carry_out, new_match
 from referee.judge.record_rows import Fact, WireLine
-from referee.judge.results import GameRecord, MatchResult
+from referee.judge.results import JUDGE, GameRecord, MatchResult
 from referee.judge.verdict_text import quote, visible
 
 SEND_OUTCOMES = InputClosed | OutputBlocked | BotExited | LimitPassed | NotStarted
@@ -70,8 +70,8 @@ class _ReplayStopped(Exception):  # noqa: N818 - not an error: record and judge 
 def check_replay(record: GameRecord, version: str | None = None) -> list[Complaint]:
     """Return the values of the record that do not follow from the others.  Never raises an Exception.
 
-    ``version`` is that of this program: in a record of another version, differences of wording are only
-    remarks.
+    ``version`` is that of this program: in a record of another version, of the program or of the judge,
+    differences of wording are only remarks.
     """
     if not record.sandbox:
         what = "facts as text alone, as records of schema 1 have them"
@@ -93,7 +93,7 @@ def check_replay(record: GameRecord, version: str | None = None) -> list[Complai
     except Exception as error:
         why = f"{type(error).__name__} ({error})"
         complaints = complaints or [Complaint("record", "", "as a whole one", why)]
-    if version is not None and record.versions.get("kalarena") != version:
+    if version is not None and (record.versions.get("kalarena") != version or record.judge != JUDGE):
         complaints = [replace(one, remark=one.what in WORDING) for one in complaints]
     return complaints
 

@@ -739,6 +739,7 @@ def test_the_wording_of_another_version_is_a_remark() -> None:
     other = replace(record, result=replace(record.result, detail="Ada won"), versions={"kalarena": "9"})
     assert [one.remark for one in check_replay(other, "9")] == [False]
     assert [one.remark for one in check_replay(other, "10")] == [True]
+    assert [one.remark for one in check_replay(replace(other, judge=JUDGE - 1), "9")] == [True]
     wrong = replace(other, result=replace(other.result, winner=None))
     assert {one.what: one.remark for one in check_replay(wrong, "10")} == {"detail": True, "winner": False}
 
