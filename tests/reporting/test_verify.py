@@ -129,6 +129,19 @@ def test_a_verdict_that_no_database_stores_as_it_is(tmp_path: Path) -> None:
         assert ("detail" in differ) == (stored == "one lost")
 
 
+def test_a_word_for_a_fault_that_postgresql_does_not_store_as_it_is(tmp_path: Path) -> None:
+    """The table has its beginning; older versions stored it as it is in SQLite."""
+    fault = "a-capture-is-possible-in-another-corner"
+    with Store(tmp_path / "results.db") as store:
+        store.add(make_record(result=lost_by(Reason.ILLEGAL, 1, fault=fault)), 1)
+    for stored, is_wrong in ((None, False), (fault, False), ("a-capture", True)):
+        if stored is not None:
+            execute(tmp_path, "UPDATE game SET fault = ?", stored)
+        with Store(tmp_path / "results.db", read_only=True) as store:
+            (row,) = store.games()
+            assert ("fault" in {one.what for one in verify_game(store, None, row, None)}) is is_wrong
+
+
 # The store.
 
 COLUMNS = {

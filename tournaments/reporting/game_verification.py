@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from referee.games.base import LONGEST_FAULT
 from referee.judge.replay_check import Complaint, check_replay
 from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
@@ -166,9 +167,9 @@ def verify_game(
 
 def _of_columns(row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
     """Compare the columns of the store's table with the record."""
-    # SQLite tables of earlier versions have verdicts that PostgreSQL could not store.
+    # SQLite tables of earlier versions have verdicts and words that PostgreSQL could not store.
     row, follows = (
-        one._replace(detail=storable(one.detail))
+        one._replace(detail=storable(one.detail), fault=one.fault and one.fault[:LONGEST_FAULT])
         for one in (row, GameSummary.of(record, row.round, row.pair))
     )
     for column, stored, made in zip(GameSummary._fields, row, follows, strict=True):
