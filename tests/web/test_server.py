@@ -99,7 +99,7 @@ def test_a_closed_terminal_ends_it_as_well(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_repeated_signals_end_it_as_well(tmp_path: Path) -> None:
     with served(tmp_path / "data") as one:
-        for number in itertools.cycle((signal.SIGINT, signal.SIGTERM)):
+        for number in itertools.cycle((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
             one.process.send_signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 one.process.wait(0.002)

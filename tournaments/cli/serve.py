@@ -127,12 +127,15 @@ class JsonFormatter(logging.Formatter):
 
 
 def _ignore_further_signals() -> None:
-    """Ignore SIGINT and SIGTERM except while the server handles them itself.
+    """Ignore the signals that stop the server, except while it handles them itself.
 
-    Another signal while the server ends, such as a second Ctrl-C, has no effect.
+    Another signal while the server ends has no effect, such as a second Ctrl-C, or the second SIGHUP of a
+    terminal that is closed.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)  # SIG_IGN would be taken for the choice of nohup
 
 
 def _collect_seldom() -> None:
