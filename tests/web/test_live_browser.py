@@ -228,6 +228,21 @@ def test_a_table_with_the_focus_is_updated(played: Played, site: RunningSite, br
 
 
 @pytest.mark.browser
+def test_what_a_reader_has_opened_stays_open(played: Played, site: RunningSite, browser: Browser) -> None:
+    with watched_page(browser, site=site.url) as page:
+        page.add_init_script(NOTE_EVENTS)
+        page.goto(f"{site.url}/competitions/cup")
+        numbers = page.get_by_text("In numbers", exact=True)
+        is_open = "summary => summary.parentElement.open"
+        was_open = numbers.evaluate(is_open)
+        numbers.click()
+        page.evaluate("document.querySelector('#standings tbody').replaceChildren()")
+        refresh(page, played, site)
+        expect(page.get_by_role("region", name="Standings").locator("tbody tr")).to_have_count(3)
+        assert numbers.evaluate(is_open) is not was_open
+
+
+@pytest.mark.browser
 def test_a_button_that_is_being_pressed_stays_until_its_click(
     played: Played, site: RunningSite, browser: Browser
 ) -> None:

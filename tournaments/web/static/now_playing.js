@@ -56,8 +56,13 @@
     return found[alike(part).indexOf(element)] ?? found[0] ?? null;
   }
 
-  // Replace a part by its fresh copy; the focus and the scroll positions of wide tables stay.
+  // Replace a part by its fresh copy; what a reader has opened, the focus and the scroll positions of wide tables stay.
   function replacePart(part, copy) {
+    for (const summary of part.querySelectorAll("details > summary")) {
+      const other = twin(summary, part, copy);
+      if (other) other.parentElement.open = summary.parentElement.open;
+    }
+    if (part.isEqualNode(copy)) return;
     const focused = part.contains(document.activeElement) ? twin(document.activeElement, part, copy) : null;
     const scrolled = [...part.querySelectorAll(".wide")].filter((box) => box.scrollLeft)
       .map((box) => [twin(box, part, copy), box.scrollLeft]);
@@ -75,7 +80,7 @@
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of document.querySelectorAll("[data-refresh]")) {
         const other = fresh.querySelector(`[data-refresh="${CSS.escape(part.dataset.refresh)}"]`);
-        if (!other || part.isEqualNode(other)) continue;
+        if (!other) continue;
         if (!part.matches(":active")) replacePart(part, other);
         else if (!refreshing) refreshing = setTimeout(refresh, PRESSED_MS);
       }
