@@ -268,6 +268,16 @@ def test_move_names_the_configuration_that_is_used(
     assert f"Now say in {config}: database" in done(admin(files, *to, "--config", config))
 
 
+def test_after_a_move_the_new_configuration_is_accepted(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tournaments.cli.admin.backup.move", lambda *_arguments: None)
+    DataDirectory(files).record_database(SQLITE)
+    done(admin(files, "move", "--to", "postgresql://u@127.0.0.1:1/d"))
+    (files / "server.toml").write_text('database = "postgresql://u@127.0.0.1:1/d"\n')
+    assert "all verified" in done(admin(files, "backup", tmp_path / "b.tar"))
+
+
 def test_a_data_directory_that_may_not_be_entered_is_named(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,12 @@ class DataDirectory:
             with os_errors_as(DataDirectoryError, f"{path} cannot be written"):
                 write_file(path, f"{kind}\n".encode("ascii"), PRIVATE)
 
+    def forget_database(self) -> None:
+        """Forget the recorded kind: the next start may be with another one.  Raises DataDirectoryError."""
+        path = self.path / DATABASE_FILE
+        with os_errors_as(DataDirectoryError, f"{path} cannot be removed"):
+            path.unlink(missing_ok=True)
+
     def mail_home(self) -> MailHome:
         """Return the directory as the sender of mails.  Raises DataDirectoryError."""
         return MailHome(self.identity(), self.key())

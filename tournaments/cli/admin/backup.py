@@ -117,7 +117,7 @@ def adopt_command(data: Path, config: Path | None) -> None:
 def move_command(to: str, data: Path, config: Path | None, as_json: bool) -> None:
     """Copy the databases of a server that does not run from SQLite to PostgreSQL, and verify them.
 
-    Files, such as submissions, stay in the data directory.  Nothing there is changed.
+    Files, such as submissions, stay in the data directory, and so do the databases of SQLite.
     """
     with explained():
         if "://" not in to:
@@ -134,11 +134,13 @@ def move_command(to: str, data: Path, config: Path | None, as_json: bool) -> Non
                 rows = ", ".join(f"{held.rows} of {name}" for name, held in one.tables.items())
                 click.echo(f"{one.target}: {rows}; the same as in {one.source}")
 
-        with DataDirectory(data).locked():
+        directory = DataDirectory(data)
+        with directory.locked():
             try:
                 move(Database.at(data), Database.at(to), on_moved)
             except MoveError as error:
                 raise Usage(str(error)) from error
+            directory.forget_database()
     if as_json:
         click.echo(json.dumps([_moved_json(one) for one in moved], indent=1))
     else:
