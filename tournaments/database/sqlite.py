@@ -52,8 +52,8 @@ class ReadOnlyFile:
         A file is read as usual if this user can write to it and to its folder.  Otherwise an empty or missing
         ``-wal`` means that no process is writing and none was killed: the file does not change, and is opened
         as immutable.  With commits in the ``-wal``, its ``-shm`` is used, or a copy is read if that fails.
-        If this user can write to the folder, but not to the file, a copy is read at once: SQLite would leave
-        a ``-wal`` and ``-shm`` of this user there, which the owner of the file could not write to.
+        If this user can write to the folder, but not to the file, a copy is read if the ``-shm`` is missing:
+        SQLite would leave one of this user there, which the owner of the file could not write to.
         """
         if self._copies is not None:
             return self._open(Path(self._copies.name, self._path.name), "mode=ro")
@@ -63,7 +63,7 @@ class ReadOnlyFile:
         wal = _state(self._wal)
         if wal is None or not wal[1]:
             return self._open(self._path, "mode=ro&immutable=1")
-        if is_folder_writable:
+        if is_folder_writable and _state(self._path.with_name(self._path.name + SHM)) is None:
             return self._open(self._copied(), "mode=ro")
         connection = self._open(self._path, "mode=ro")
         try:
