@@ -10,7 +10,7 @@ from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
-from referee.judge.verdict_text import visible
+from referee.judge.verdict_text import counted, visible
 from referee.version import VERSION
 from tournaments.analysis.ratings.ratings import Interval
 from tournaments.analysis.standing import Standing
@@ -97,7 +97,7 @@ TEMPLATE_CACHE = _TemplateCache()
 
 def template_environment(package: str, cache: BytecodeCache | None = None) -> Environment:
     """Return an environment for the templates of a package, which escape by default."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
@@ -106,6 +106,8 @@ def template_environment(package: str, cache: BytecodeCache | None = None) -> En
         auto_reload=False,
         bytecode_cache=cache,
     )
+    made.globals["counted"] = counted
+    return made
 
 
 def environment() -> Environment:
