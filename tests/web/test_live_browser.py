@@ -1,5 +1,6 @@
 """Live games in a real browser: moves appear, an earlier position stays, hidden pages have no stream."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,6 +226,24 @@ def test_a_table_with_the_focus_is_updated(played: Played, site: RunningSite, br
             expect(box.locator("tbody tr")).to_have_count(3)
             expect(focused).to_be_focused()
             assert box.evaluate("box => box.scrollLeft") == left
+
+
+@pytest.mark.browser
+def test_columns_are_marked_in_a_cross_table_that_was_updated(
+    played: Played, site: RunningSite, browser: Browser
+) -> None:
+    with watched_page(browser, site=site.url) as page:
+        page.add_init_script(NOTE_EVENTS)
+        page.goto(f"{site.url}/competitions/cup")
+        cross = page.get_by_role("region", name="Cross table")
+        page.evaluate("document.querySelector('.cross tbody').replaceChildren()")
+        refresh(page, played, site)
+        cells = cross.locator("tbody tr").first.locator("td")
+        for number in (2, 3):
+            cells.nth(number).hover()
+            head = cross.locator("thead").locator("th, td").nth(number + 1)
+            expect(cross.locator("thead .column")).to_have_count(1)
+            expect(head).to_have_class(re.compile(r"\bcolumn\b"))
 
 
 @pytest.mark.browser

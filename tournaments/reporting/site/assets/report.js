@@ -31,18 +31,13 @@ if (form) {
 }
 
 // The cross table: mark the head of the column that is pointed at; rows are marked by the style sheet.
-const cross = document.querySelector(".cross");
-if (cross) {
-  const heads = cross.tHead.rows[0].cells;
-  let marked = null;
-  cross.addEventListener("pointerover", (event) => {
-    const cell = event.target.closest("tbody td");
-    marked?.classList.remove("column");
-    marked = cell ? heads[cell.cellIndex] : null;
-    marked?.classList.add("column");
-  });
-  cross.addEventListener("pointerleave", () => marked?.classList.remove("column"));
-}
+// The document has the listeners: on the site, now_playing.js replaces tables by copies, which have none.
+const markColumn = (cell) => {
+  for (const marked of document.querySelectorAll(".cross .column")) marked.classList.remove("column");
+  cell?.closest("table").tHead.rows[0].cells[cell.cellIndex].classList.add("column");
+};
+document.addEventListener("pointerover", (event) => markColumn(event.target.closest(".cross tbody td")));
+document.documentElement.addEventListener("pointerleave", () => markColumn(null));
 
 // A cell of the cross table leads to the games of two bots, which may be folded.
 const openTarget = () => document.querySelector("tr:target details")?.setAttribute("open", "");
