@@ -59,6 +59,8 @@ DEFAULT_SETUP_S = 0.75
 tables, just-in-time compilation), and the second player does so for free while the first one is on turn.  The
 course's engine charged nothing for it either: its recorded bot that takes 0.7 s a reply made five moves as
 South within 3 s, and four as North."""
+TOO_LONG_S = 1e12
+"""Bound that every time stays below: its milliseconds are a number that bots read (``MAX_COUNT_DIGITS``)."""
 DEFAULT_MOVE_S = 10.0
 """Default limit per move if no limit is given, so that every game ends."""
 
@@ -89,12 +91,15 @@ class TimeControl:
             raise ValueError("a time control needs a limit per move or a limit per game")
         for name in ("move_s", "game_s", "start_s"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
+            if value is not None and not value > 0:  # also if it is no number
                 raise ValueError(f"{name} must be more than 0 seconds, not {value:g}")
         for name in ("increment_s", "margin_s", "setup_s"):
             value = getattr(self, name)
-            if not 0 <= value < float("inf"):
+            if not value >= 0:
                 raise ValueError(f"{name} must not be below 0 seconds, but is {value:g}")
+        for name in ("move_s", "game_s", "start_s", "increment_s", "margin_s", "setup_s"):
+            if (getattr(self, name) or 0) >= TOO_LONG_S:
+                raise ValueError(f"{name} must be below {TOO_LONG_S:g} seconds, not {getattr(self, name):g}")
         if self.increment_s and self.game_s is None:
             raise ValueError("an increment needs a limit per game to be added to")
         for name, known in (("clock", CLOCKS), ("ponder", PONDERING)):
