@@ -88,6 +88,7 @@ def test_the_conversation_the_record_and_standard_error(out: Path, tmp_path: Pat
         ("r001-1v9", "there is no game 'r001-1v9' here; did you mean 'r001-1v3'?"),
         ("7", "there is no game '7' here; kalarena tournament show DIR lists the games"),
         ("0", "there is no game '0' here"),
+        ("1" * 5000, "there is no game '1111"),
         (
             "r001-1",
             "2 games have keys that begin with 'r001-1': r001-1v2, r001-1v3; give more of the key",

@@ -81,8 +81,9 @@ def find_game(results: TournamentResults, wanted: str) -> GameSummary:
             ", ..." if len(found) > SHOWN_KEYS else ""
         )
         raise Usage(f"{len(found)} games have keys that begin with {wanted!r}: {some}; give more of the key")
-    if wanted.isdecimal() and 0 < int(wanted) <= len(games):
-        return games[int(wanted) - 1]
+    digits = wanted.lstrip("0")
+    if digits.isdecimal() and len(digits) <= len(str(len(games))) and int(digits) <= len(games):
+        return games[int(digits) - 1]
     hint = did_you_mean(wanted, [game.key for game in games])
     raise Usage(f"there is no game {wanted!r} here{hint or '; kalarena tournament show DIR lists the games'}")
 
