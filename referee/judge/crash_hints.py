@@ -37,12 +37,12 @@ EXPLANATIONS = {
         "descriptor was not ready to be read or written (wait until it is)",
     ),
     "processes": (
-        r"can't start new thread|Resource temporarily unavailable|fork: retry|Cannot fork\b|spawn \S+ EAGAIN",
+        r"can't start new thread|[Rr]esource temporarily unavailable|fork: retry|Cannot fork\b|spawn \S+ EAGAIN",
         PROCESSES,
     ),
     # Network
     "network": (
-        r"Network is unreachable|\bENETUNREACH\b|Address family not supported|\bEAFNOSUPPORT\b"
+        r"[Nn]etwork is unreachable|\bENETUNREACH\b|[Aa]ddress family not supported|\bEAFNOSUPPORT\b"
         r"|[Nn]ame resolution|Name or service not known|\bEAI_AGAIN\b|UnknownHostException|no such host",
         NETWORK,
     ),
@@ -52,6 +52,11 @@ EXPLANATIONS = {
         "the module {what} is not there: if it is your own, it must lie in the bot's directory (a bot that "
         "is a single file brings that file only); if it is a package, the Python that ran the bot does not "
         "have it",
+    ),
+    "python-circular": (
+        r"ImportError: cannot import name '.{1,200}' from partially initialized module '(?P<what>[^']+)'",
+        "the module {what} imports another one that imports it again: move what both need into a third "
+        "module, or import it in the function that needs it",
     ),
     "python-import": (
         r"ImportError: cannot import name '(?P<what>[^']+)'",
@@ -80,8 +85,16 @@ EXPLANATIONS = {
         r"SyntaxError: (source code|invalid non-printable character|\(unicode error\))",
         "Python cannot read this file: is it a program text in UTF-8?",
     ),
+    "node-json": (
+        r"\bSyntaxError: .{0,200}\bJSON\b",
+        "JSON.parse found no whole JSON text: is that the text which it was meant to read?",
+    ),
+    "lua-syntax": (
+        r"\blua[\w.-]{0,20}: [^:]{1,200}:\d+: .{1,200} near \S",
+        "Lua cannot read this file as a program: try it with the same version of Lua as here",
+    ),
     "syntax": (
-        r"\bSyntaxError: ",
+        r"\bSyntaxError: (?!.*\(at <string>, line )",
         "it cannot be read as a program: try it with the same version of the interpreter as here",
     ),
     "java-main-class": (
@@ -95,7 +108,7 @@ EXPLANATIONS = {
     ),
     "java-version": (r"UnsupportedClassVersionError|class file version \d+", NEWER_JAVA),
     "java-class": (
-        r"(NoClassDefFoundError|ClassNotFoundException): (?P<what>[\w.$/]+)",
+        r"(NoClassDefFoundError|ClassNotFoundException): (?!Could not initialize )(?P<what>[\w.$/]+)",
         "the class {what} is not there: copy all of the .class files, or the library and name it in -cp",
     ),
     "glibc": (
@@ -110,7 +123,7 @@ EXPLANATIONS = {
         "or play it with --sandbox off",
     ),
     "format": (
-        r"Exec format error|cannot execute binary file",
+        r"[Ee]xec format error|cannot execute binary file",
         "it was compiled for another system or processor: compile it here",
     ),
     "interpreter-crlf": (
@@ -135,7 +148,7 @@ EXPLANATIONS = {
         "the interpreter found no such program text: is its path relative to the bot's directory?",
     ),
     "no-command": (
-        r"cannot execute: required file not found|: (command )?not found\b",
+        r"cannot execute: required file not found|: command not found\b|: (line )?\d+: .{1,200}: not found$",
         "a command in its script is not there: name what is in the bot's directory as ./name, with a first "
         "line whose interpreter exists",
     ),
@@ -145,16 +158,16 @@ EXPLANATIONS = {
         "else of your files",
     ),
     "enoent": (
-        r"No such file or directory|\bENOENT\b",
+        r"[Nn]o such file or directory|\bENOENT\b",
         "a file is not there: a bot is started in its own directory, and in the sandbox sees nothing else "
         "of your files",
     ),
     "permission": (
-        r"Permission denied|\bEACCES\b",
+        r"[Pp]ermission denied|\bEACCES\b",
         "a file or program may not be used so: is it marked as executable (chmod +x), may all users read it?",
     ),
     "not-permitted": (
-        r"Operation not permitted|\bEPERM\b",
+        r"[Oo]peration not permitted|\bEPERM\b",
         "it asked the system for something that a bot may not do",
     ),
     # The conversation
@@ -163,7 +176,7 @@ EXPLANATIONS = {
         END_OF_INPUT,
     ),
     "broken-pipe": (
-        r"Broken ?pipe|\bEPIPE\b",
+        r"[Bb]roken ?pipe|\bEPIPE\b",
         "it wrote to a pipe that nobody reads any more: a helper process of its own had ended, or the game "
         "had",
     ),

@@ -91,7 +91,7 @@ def loss_by_exit(
         if hint is not None:
             note = message_note(lines, note)
         else:
-            hint = exit_hint(event, limits)
+            hint = exit_hint(event, limits, judge)
         if hint is not None:
             return loss_by_hint(hint, when, limits, note, judge)
     fault = "exited" if event.status >= 0 else "killed"
@@ -178,7 +178,7 @@ class RuntimeFailure:
         self._exit_hint: Hint | None = None
         self._exit_note = ""
 
-    def add(self, event: PlayerEvent, limits: Limits | None) -> bool:
+    def add(self, event: PlayerEvent, limits: Limits | None, judge: int) -> bool:
         """Add an event of the bot; return True if no further event can name the cause."""
         is_last = True
         if isinstance(event, LineReceived):
@@ -190,7 +190,7 @@ class RuntimeFailure:
             self.lines.append(event.head)
         if isinstance(event, BotExited):
             self._exit_note = exit_note(event, limits)
-            self._exit_hint = exit_hint(event, limits)
+            self._exit_hint = exit_hint(event, limits, judge)
         return is_last
 
     def loss(self, when: str, limits: Limits | None, judge: int, *, is_last: bool) -> Loss | None:
@@ -229,8 +229,10 @@ def exit_note(event: BotExited, limits: Limits | None) -> str:
     return "; ".join(filter(None, notes))
 
 
-def exit_hint(event: BotExited, limits: Limits | None) -> Hint | None:
+def exit_hint(event: BotExited, limits: Limits | None, judge: int) -> Hint | None:
     """Return the cause of a process's end if that is memory or a file; None for other causes."""
     # Without a memory limit, no share of the limit can be computed.
     share_held = 0.0 if limits is None else event.held_mb / limits.memory_mb
-    return runtime_messages.classify_exit(event.status, event.last_words, share_held, full=bool(event.full))
+    return runtime_messages.classify_exit(
+        event.status, event.last_words, share_held, full=bool(event.full), knows_go=judge > 4
+    )

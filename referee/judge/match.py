@@ -468,7 +468,7 @@ class Match(Generic[S, M]):
         self.on_turn = None
         closed = self._output_closed[player]
         if closed is not None:
-            failure.add(closed, self._limits)
+            failure.add(closed, self._limits, self.judge)
         return self._settle_failure(failure, is_last=closed is not None)
 
     def _follow_failure(self, failure: RuntimeFailure, event: Event, past: bool) -> list[Send]:
@@ -484,7 +484,7 @@ class Match(Generic[S, M]):
             return self._settle_failure(failure, is_last=True) if is_too_much else []
         if isinstance(event, LimitPassed):
             return self._faulty(event)
-        is_last = failure.add(event, self._limits)
+        is_last = failure.add(event, self._limits, self.judge)
         return self._settle_failure(failure, is_last=is_last or is_too_much)
 
     def _is_flooding(self, event: LineReceived) -> bool:

@@ -120,7 +120,7 @@ HINTS = {
     "memory": Hint("", r"[Cc]annot allocate memory|\bENOMEM\b", MEMORY, "the system refused memory", FEWER),
     "read-only": Hint(
         "",
-        r"Read-only file system|\bEROFS\b",
+        r"[Rr]ead-only file system|\bEROFS\b",
         READ_ONLY,
         "the file or folder is read-only in the sandbox",
         "write a new file in the bot's own directory, or below the directory that the environment variable "
@@ -128,21 +128,21 @@ HINTS = {
     ),
     "file-size": Hint(
         "",
-        r"File too large|\bEFBIG\b|File size limit exceeded",
+        r"[Ff]ile too large|\bEFBIG\b|File size limit exceeded",
         TOO_LARGE,
         "it wrote a file larger than a bot's files may be",
         "write less",
     ),
     "no-space": Hint(
         "",
-        r"No space left on device|\bENOSPC\b|Disk full\. Path",
+        r"[Nn]o space left on device|\bENOSPC\b|Disk full\. Path",
         DISK_FULL,
         "the space for a bot's files in the sandbox is limited, and full",
         "write less",
     ),
     "open-files": Hint(
         "",
-        r"Too many open files|\bEMFILE\b",
+        r"[Tt]oo many open files|\bEMFILE\b",
         TOO_MANY,
         "it has too many files open at the same time",
         "close each when it has been read",
@@ -211,6 +211,8 @@ DYING = re.compile(
 """Pattern of the beginning of last words after which a program ends: of a runtime that gives up, or of an
 error that nothing caught.  A program may print the name of an error that it caught, and go on."""
 
+_FILE_ERROR_OF_GO = re.compile("read-only file system|file too large|no space left|too many open files")
+"""Pattern of Go's texts for errors of files.  Those of the C library begin with a capital letter."""
 _OTHER_ERROR = re.compile(r"error|exception|panic|assert|fatal|terminate|fault|^std::", re.IGNORECASE)
 _OF_WRITING = re.compile(
     r"\b(OSError|IOError|IOException|OperationalError|ios_base|filesystem_error)\b|\b(disk|space|quota|writ\w*)\b",
@@ -241,7 +243,9 @@ def find_fault(lines: Sequence[str]) -> Hint | None:
     return hint if hint is not None and hint.fault else None
 
 
-def classify_exit(status: int, words: str, share_held: float, *, full: bool = False) -> Hint | None:
+def classify_exit(
+    status: int, words: str, share_held: float, *, full: bool = False, knows_go: bool = True
+) -> Hint | None:
     """Return the cause of a process's end if that is a lack of memory, or a file.
 
     Args:
@@ -249,6 +253,7 @@ def classify_exit(status: int, words: str, share_held: float, *, full: bool = Fa
         words: Its last words on standard error, as ``referee.judge.stderr.last_words`` returns them.
         share_held: The share of its memory limit that it held at the last check.
         full: Whether a directory that it could write had no space left.
+        knows_go: Whether Go's errors of files are known; earlier versions of the judge do not know them.
 
     Returns:
         A hint with a fault, or None: the end has another cause, or an unknown one.
@@ -256,6 +261,8 @@ def classify_exit(status: int, words: str, share_held: float, *, full: bool = Fa
     words = searchable(words)
     number = -status if status < 0 else status - 128 if status > 128 else 0
     hint = find_hint(words)
+    if not knows_go and hint is not None and hint.fault in FILE_FAULTS and _FILE_ERROR_OF_GO.search(words):
+        hint = None
     if number == signal.SIGXFSZ:
         return SIGXFSZ
     by_itself = number == 0 or number not in set(signal.Signals)

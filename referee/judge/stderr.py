@@ -83,8 +83,14 @@ _JAVA_PREFIX = r'^(Exception in thread "main" |Caused by: )'
 _JAVA_OWN = r"^(java|javax|jdk|sun)\b"
 
 _NODE_ERROR = r"^(\w*Error)\b(?: \[\w+\])?(: .*)?$"
-_NODE_FRAME = r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js):(?P<line>\d+):\d+\)?"
+_NODE_FRAME = (
+    r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js|node:internal/[^():]+):(?P<line>\d+):\d+\)?"
+)
+_NODE_OWN = r"^(node:)?internal/"
 _NODE_NATIVE = r"^ *\d+: 0x[0-9a-f]+ "
+
+_DOTNET_HEAD = r"^Unhandled exception\. (?P<words>[\w.]+: .*|[\w.]+)$"
+_DOTNET_FRAME = r"^   at (?P<function>[^(]+)\(.*\)(?: in (?P<file>.+):line (?P<line>\d+))?$"
 
 _GO_HEAD = r"^(panic: |fatal error: |runtime: goroutine stack exceeds )"
 _GO_FRAME = r"^\t(?P<file>.+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"
@@ -107,15 +113,16 @@ _GAP = r"^\[\.\.\. \d+ bytes not kept \.\.\.\]$"
 def last_words(text: str) -> str:
     """Return the most informative line, with the location in the bot's own program if the text has one.
 
-    That is the error of a Python traceback, the last exception of a Java one, the error of Node or Lua, the
-    panic of Go or Rust, the message of a C++ exception; else the last line that is not blank.
+    That is the error of a Python traceback, the last exception of a Java one, the exception of .NET, the
+    error of Node or Lua, the panic of Go or Rust, the message of a C++ exception; else the last line that is
+    not blank.
     """
     lines = [line.rstrip() for line in text.split("\n") if line.strip() and not is_notice(line)]
     while len(lines) > 1 and re.match(_UNINFORMATIVE, lines[-1]):
         lines.pop()
     if not lines:
         return ""
-    for find in (_giving_up, _java, _node, _go, _rust, _lua, _cplusplus, _python):
+    for find in (_giving_up, _node, _java, _dotnet, _go, _rust, _lua, _cplusplus, _python):
         found = find(lines)
         if found:
             return found
@@ -193,17 +200,31 @@ def _java(lines: list[str]) -> str:
 def _node(lines: list[str]) -> str:
     if re.match(_NODE_NATIVE, lines[-1]):
         return next((line for line in reversed(lines) if line.startswith("FATAL ERROR: ")), "")
-    if not lines[-1].startswith("Node.js v"):
+    # Node 16 and older do not print their version.
+    if not lines[-1].startswith("Node.js v") and not re.match(_NODE_FRAME, lines[-1]):
         return ""
     for number in range(len(lines) - 1, -1, -1):
         if re.match(_NODE_ERROR, lines[number]):
             frames = (re.match(_NODE_FRAME, line) for line in lines[number:])
             location = next(
-                (frame for frame in frames if frame and not frame["file"].startswith("node:")), None
+                (frame for frame in frames if frame and not re.match(_NODE_OWN, frame["file"])), None
             )
             function = (location["function"] or "") if location else ""
             return _at(lines[number], location, "" if "<anonymous>" in function else function)
     return ""
+
+
+def _dotnet(lines: list[str]) -> str:
+    if not re.match(_DOTNET_FRAME, lines[-1]):
+        return ""
+    heads = [number for number, line in enumerate(lines) if re.match(_DOTNET_HEAD, line)]
+    if not heads:
+        return "Stack overflow." if "Stack overflow." in lines else ""
+    frames = (re.match(_DOTNET_FRAME, line) for line in lines[heads[-1] :])
+    own = next((frame for frame in frames if frame and frame["file"]), None)
+    head = re.match(_DOTNET_HEAD, lines[heads[-1]])
+    assert head is not None
+    return _at(head["words"], own, own["function"] if own else "")
 
 
 def _go(lines: list[str]) -> str:

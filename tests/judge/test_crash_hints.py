@@ -82,6 +82,7 @@ def test_every_explanation_has_a_real_text() -> None:
         ),
         ("IndentationError: unexpected indent (at bot.py, line 2)", "python-tabs"),
         ("IndentationError: unindent does not match any outer indentation level", "python-tabs"),
+        ("java.lang.NoClassDefFoundError: Could not initialize class Board (at Bot.java, line 2)", ""),
         ("zipfile.BadZipFile: File is corrupted (at bot.py, line 3)", ""),
         ("corrupted size vs. prev_size while consolidating", "double-free"),
         ("corrupted double-linked list (not small)", "double-free"),

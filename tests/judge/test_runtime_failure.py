@@ -264,3 +264,13 @@ def test_every_runtime_has_advice() -> None:
     runtimes = {hint.runtime for hint in HINTS.values() if hint.fault}
     assert runtimes == {"Java", "Node", "Go", "Rust", "C++", "Python", "Lua", "C#", ""}
     assert all(hint.advice and hint.cause for hint in HINTS.values())
+
+
+@pytest.mark.parametrize("full", ["", "/scratch"])
+def test_earlier_judges_do_not_know_the_file_errors_of_go(full: str) -> None:
+    end = BotExited(0, 0.25, 2, "", "panic: open log.txt: read-only file system", 0, full)
+    judged, earlier = Judged(), Judged(judge=4)
+    judged.tell(end)
+    earlier.tell(end)
+    assert (judged.result.reason, judged.result.fault) == (Reason.FILES, "read-only")
+    assert (earlier.result.reason, earlier.result.fault) == (Reason.EXIT, "exited")
