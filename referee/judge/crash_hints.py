@@ -37,7 +37,8 @@ EXPLANATIONS = {
         "descriptor was not ready to be read or written (wait until it is)",
     ),
     "processes": (
-        r"can't start new thread|[Rr]esource temporarily unavailable|fork: retry|Cannot fork\b|spawn \S+ EAGAIN",
+        r"can't start new thread|[Rr]esource temporarily unavailable|fork: retry|Cannot fork\b"
+        r"|spawn \S+ EAGAIN",
         PROCESSES,
     ),
     # Network

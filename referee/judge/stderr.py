@@ -84,13 +84,14 @@ _JAVA_OWN = r"^(java|javax|jdk|sun)\b"
 
 _NODE_ERROR = r"^(\w*Error)\b(?: \[\w+\])?(: .*)?$"
 _NODE_FRAME = (
-    r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js|node:internal/[^():]+):(?P<line>\d+):\d+\)?"
+    r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js|node:internal/[^():]+)"
+    r":(?P<line>\d+):\d+\)?"
 )
 _NODE_OWN = r"^(node:)?internal/"
 _NODE_NATIVE = r"^ *\d+: 0x[0-9a-f]+ "
 
 _DOTNET_HEAD = r"^Unhandled exception\. (?P<words>[\w.]+: .*|[\w.]+)$"
-_DOTNET_FRAME = r"^   at (?P<function>[^(]+)\(.*\)(?: in (?P<file>.+):line (?P<line>\d+))?$"
+_DOTNET_FRAME = r"^   at (?P<function>[^()]+)\([^()]*\)(?: in (?P<file>[^:]+):line (?P<line>\d+))?$"
 
 _GO_HEAD = r"^(panic: |fatal error: |runtime: goroutine stack exceeds )"
 _GO_FRAME = r"^\t(?P<file>.+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"

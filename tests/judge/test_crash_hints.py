@@ -241,6 +241,24 @@ def test_a_long_line_that_a_bot_chose_is_searched_in_the_time_of_a_game(name: st
             assert time.process_time() - began < 60, words[:80]  # a second or two, whatever else runs
 
 
+ENDS_OF_LINES = {
+    "dotnet": ("Unhandled exception. E\n   at f(", ") in :x", ""),
+    "dotnet file": ("Unhandled exception. E\n   at f() in ", "x:line ", ""),
+    "node": ("Error: x\n    at f (/", " (/a", ":1:1"),
+    "node line": ("Error: x\n    at f (/a.js", ":1", ":1)"),
+    "java": ("Exception in thread x\n\tat ", "f(", "f:1)"),
+}
+"""Beginning, repeated part and end of texts that match the patterns of a runtime's frames nearly."""
+
+
+@pytest.mark.parametrize("name", ENDS_OF_LINES)
+def test_last_words_of_a_long_line_are_found_in_the_time_of_a_game(name: str) -> None:
+    head, part, tail = ENDS_OF_LINES[name]
+    began = time.process_time()
+    last_words(head + part * (DEFAULT_KEPT_BYTES // len(part)) + tail)
+    assert time.process_time() - began < 1  # a few milliseconds
+
+
 def test_long_lines_of_real_programs_are_explained_as_short_ones() -> None:
     path = "/".join(["a-folder-with-a-long-name"] * 9)
     assert f"there is no {path} for it" in explain(f"[Errno 2] No such file or directory: '{path}'")
