@@ -61,7 +61,7 @@ function startBoard(game) {
 }
 
 // The conversation with the referee: a line comes in, and we answer when it is our turn.
-const game = process.env.KALARENA_GAME ?? "manchester";
+const game = process.env.KALARENA_GAME || "manchester";
 const pieRule = (game.includes("+pie") || game.startsWith("manchester")) && !game.includes("+pie=no");
 const opening = process.env.KALARENA_OPENING !== undefined; // some moves are made before the first turn
 let seat = "";
