@@ -102,6 +102,15 @@ def test_the_only_executable_file_of_a_directory(tmp_path: Path) -> None:
     assert (player.command, player.name) == ((str(program),), "gamma")
 
 
+def test_the_only_script_of_node_in_a_directory(tmp_path: Path) -> None:
+    """A single file that is checked at home is submitted as a directory."""
+    script = make_file(tmp_path / "gamma" / "bot.js", "#!/usr/bin/env node\n", executable=True)
+    make_file(tmp_path / "gamma" / "library.js", executable=True)
+    assert resolve_bot("gamma", tmp_path).command == (str(script),)
+    run = make_file(tmp_path / "gamma" / "run.sh", "#!/bin/sh\n", executable=True)
+    assert resolve_bot("gamma", tmp_path).command == (str(run),)
+
+
 @pytest.mark.parametrize("mode", [0o000, 0o111])
 def test_a_directory_that_may_not_be_read(tmp_path: Path, mode: int) -> None:
     closed = tmp_path / "closed"
@@ -151,7 +160,8 @@ def test_the_only_python_file_of_a_directory(tmp_path: Path) -> None:
             ["-Bot.java"],
             "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
             "Python file. Bot.java needs a bot.toml beside it with its command, such as command = "
-            '["java", "Bot"] and, on another line, build = ["javac", "-Xprefer:source", "Bot.java"]',
+            '["java", "Bot"] and, on another line, build = ["javac", "-Xprefer:source", "Bot.java"] '
+            'and made = ["Bot.class"]',
         ),
         (
             ["src/-bot.py"],

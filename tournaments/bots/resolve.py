@@ -47,7 +47,7 @@ COMMANDS = {
     ".js": 'command = ["node", "{file}"]',
     ".class": 'command = ["java", "{name}"]',
     ".java": 'command = ["java", "{name}"] and, on another line, '
-    'build = ["javac", "-Xprefer:source", "{file}"]',
+    'build = ["javac", "-Xprefer:source", "{file}"] and made = ["{name}.class"]',
     ".c": 'command = ["./{name}"] and, on another line, build = ["cc", "-O2", "-o", "{name}", "{file}"]',
     ".cpp": 'command = ["./{name}"] and, on another line, build = ["c++", "-O2", "-o", "{name}", "{file}"]',
 }
@@ -257,6 +257,7 @@ def _entry_point(directory: Path) -> Path:
     for kind, found in (
         ("jar files", [path for path in files if path.suffix == ".jar"]),
         ("executable files", [path for path in files if _is_program(path)]),
+        ("executable .js files", [path for path in files if _is_script_of_node(path)]),
         ("Python files", [path for path in files if path.suffix == ".py"]),
         (".pyz files", [path for path in files if path.suffix == ".pyz"]),
     ):
@@ -302,6 +303,10 @@ def _instead_of_a_bot(directory: Path) -> str:
 def _is_program(path: Path) -> bool:
     """Return whether a file is a program, and not only executable on its file system like every file."""
     return os.access(path, os.X_OK) and path.suffix not in NO_PROGRAMS
+
+
+def _is_script_of_node(path: Path) -> bool:
+    return path.suffix == ".js" and os.access(path, os.X_OK | os.R_OK) and _names_interpreter(path)
 
 
 def _file_command(path: Path) -> tuple[str, ...]:
