@@ -56,12 +56,14 @@ def test_a_bot_that_passes() -> None:
 
 def test_a_bot_that_fails_and_what_is_written(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(TALKATIVE)
-    result = check("bot.py", *SMALL, "--junit", "check.xml", "--keep", "games")
+    times = ("--move-time", "2.5", "--clock", "wall")
+    result = check("bot.py", *SMALL, *times, "--junit", "check.xml", "--keep", "games")
     assert result.exit_code == 1
     assert "FAIL Plays as South" in result.stdout
     assert "To do: print debug text to standard error" in result.stdout
     assert "-> hello" in result.stdout
-    assert "Next: kalarena play bot.py first_legal --game 'kalah(3,2)' -v" in result.stdout
+    again = "Next: kalarena play bot.py first_legal --game 'kalah(3,2)' --move-time 2.5 --clock wall "
+    assert again in result.stdout
     root = Xml.parse("check.xml").getroot()
     assert int(root.get("failures") or 0) == len(list(root.iter("failure"))) > 0
     records = sorted(Path("games").glob("*.msgpack"))

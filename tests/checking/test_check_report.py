@@ -6,6 +6,8 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
+from referee.games.plugins import GAMES_VARIABLE
+from tests.support.paths import REPOSITORY_ROOT
 from tournaments.checking.report import (
     WIDTH,
     Game,
@@ -149,8 +151,17 @@ def test_the_summary_ends_with_the_next_command() -> None:
     second = replace(REPORT.played[0], item="plays-second", opponent="random:7")
     other = replace(REPORT, played=(second,), games=("bga",), items=(replace(ITEMS[2], game="bga"),))
     assert list(summary_lines(other, "bot"))[-1] == "Next: kalarena play random:7 bot --game bga -v"
+    lines = list(summary_lines(REPORT, "bot", options=" --move-time 0.5 --sandbox off"))
+    assert lines[-1] == "Next: kalarena play bot first_legal --move-time 0.5 --sandbox off -v"
     broken = list(summary_lines(replace(REPORT, host_fault="no memory left"), "bot"))
     assert "no memory left" in broken[-1]
+
+
+def test_no_gauntlet_is_named_for_a_game_without_reference_players(monkeypatch: pytest.MonkeyPatch) -> None:
+    games = REPOSITORY_ROOT / "tournaments" / "examples" / "games"
+    monkeypatch.setenv(GAMES_VARIABLE, str(games / "oware.py"))
+    passed = replace(REPORT, items=ITEMS[:2], games=("oware",))
+    assert list(summary_lines(passed, "bot"))[-1].startswith("PASSED: ")
 
 
 def test_the_next_command_has_the_game_and_the_protocol() -> None:

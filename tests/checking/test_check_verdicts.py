@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from referee.conformance.script import FORFEIT_LINE, Observations, TestOpponent, UnexpectedLine
+from referee.conformance.script import (
+    FORFEIT_LINE,
+    FragmentedLine,
+    Observations,
+    TestOpponent,
+    UnexpectedLine,
+)
 from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.record_rows import MoveRecord, WireLine
@@ -268,6 +274,36 @@ def test_a_worst_move_near_the_limit_is_a_warning() -> None:
     assert resource_usage.times(evidence(game(300, 300, control=whole))).status is Status.PASSED
     sentence = resource_usage.times(evidence(game(480, 480, control=whole))).sentence
     assert "96.0% of the limit of 1 s a game" in sentence
+    sentence = resource_usage.times(evidence(game(480, 480, control=TimeControl(5.0, 1.0)))).sentence
+    assert "96.0% of the limit of 1 s a game" in sentence
+
+
+def test_a_game_with_an_increment_has_more_time_than_its_limit() -> None:
+    growing = TimeControl(game_s=1.0, increment_s=0.5)
+    verdict = resource_usage.times(evidence(game(500, 500, 500, 500, control=growing)))
+    assert verdict.status is Status.PASSED
+    assert "66.7% of the limit of 1 s a game and 0.5 s more a move" in verdict.sentence
+
+
+def test_lines_that_a_busy_host_divided_are_no_failure() -> None:
+    """Each line of a bot without buffers comes in two writes or more, between which it may be stopped."""
+    talk = make_record(wire=[WireLine(number, "from", "MOVE;1", 0) for number in [0] * 100])
+    for slow, status in ((9, Status.WARNING), (10, Status.FAILED)):
+        observed = Observations(fragmented_lines=[FragmentedLine("MOVE;1", 3, 6000)] * slow)
+        verdict = output_rules.spelling(evidence(PlayedScenario(TALK, talk, observed)))
+        assert verdict.status is status
+        assert "in 3 pieces over 6 ms" in verdict.sentence
+
+
+@pytest.mark.parametrize(("moves", "status", "is_cause"), [(5, 1, False), (0, 1, False), (0, 0, True)])
+def test_time_lines_are_the_likely_cause_only_of_an_end_in_the_first_turn(
+    moves: int, status: int, is_cause: bool
+) -> None:
+    wire = [WireLine(0, "to", line, 10) for line in ("TIME;1000;1000", "START;South")]
+    result = lost_by(Reason.EXIT, 0, f"its process ended with exit status {status}", "exited")
+    made = [MoveRecord(0, "1", 10, 10, 10, 0, 0)] * moves
+    record = make_record(wire=wire, moves=made, result=result, exit_status=(status, 0))
+    assert (likely_cause(PlayedScenario(GAME, record)) != "") == is_cause
 
 
 def test_idle_moves_neither_compute_nor_wait_for_a_cpu() -> None:

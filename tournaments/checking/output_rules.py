@@ -27,8 +27,12 @@ from tournaments.checking.gameplay import fault_or_gap
 SLOW_PIECES_US = 5000
 """A line whose pieces are this far apart was flushed in pieces; those of one write are read within 1 ms."""
 MANY_PIECES = 3
-"""Number of lines in pieces that are no accident: once, the system may stop a bot between two writes that
-follow each other."""
+"""Number of lines in pieces that are no accident, if they are PIECES_PART of all: a busy system may stop a
+bot between two writes that follow each other, such as those of Python's ``-u``."""
+PIECES_PART = 0.1
+MOST_WRITES = 3
+"""Writes of one line by a program without a buffer: such as those of C++ for ``MOVE;``, the pit, and the line
+feed.  A line in more pieces is no accident."""
 FLOOD_LINES = 20
 """Number of unexpected lines beyond any misunderstanding of turns."""
 NOT_WATCHED = "not tried: no conversation was watched"
@@ -48,6 +52,7 @@ def spelling(evidence: Evidence) -> Verdict:
             replies += 1
             if verdict := _unusual_number(line, each) or _unknown_line(line, each):
                 return verdict
+    watched = sum(len(each.lines("from")) for each, _ in evidence.observed)
     slow = [
         (each, fragmented)
         for each, observed in evidence.observed
@@ -56,8 +61,8 @@ def spelling(evidence: Evidence) -> Verdict:
     ]
     if slow:
         each, slowest = max(slow, key=lambda found: found[1].span_us)
-        judge = failed if len(slow) >= MANY_PIECES or slowest.count > 2 else warned
-        return judge(
+        is_habit = slowest.count > MOST_WRITES or len(slow) >= max(MANY_PIECES, PIECES_PART * watched)
+        return (failed if is_habit else warned)(
             f"{each.where}, its line {quote(slowest.line)} came in {slowest.count} pieces over "
             f"{slowest.span_us / 1000:.0f} ms",
             "put the whole line together, with its line feed, and write and flush it once: a turn ends with "

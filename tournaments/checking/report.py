@@ -13,8 +13,9 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from referee.adapters.command import DEFAULT_PROTOCOL
-from referee.games.catalog import DEFAULT_GAME
+from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.judge.verdict_text import visible
+from sample_bots.catalog import REFERENCE_GAMES
 
 REPORT_SCHEMA = 1
 """Version of the report's JSON; a reader refuses another one."""
@@ -195,10 +196,13 @@ def item_lines(
             yield f"{' ' * (len(mark) + 3)}  {visible(line)}"
 
 
-def summary_lines(report: Report, bot: str, protocol: str = DEFAULT_PROTOCOL) -> Iterator[str]:
+def summary_lines(
+    report: Report, bot: str, protocol: str = DEFAULT_PROTOCOL, options: str = ""
+) -> Iterator[str]:
     """Yield the end of a report: the counts, and the next command to try.
 
-    ``bot`` is as the user wrote it, and ``protocol`` the value of ``--protocol``.
+    ``bot`` is as the user wrote it, and ``protocol`` the value of ``--protocol``.  ``options`` are others
+    that the user gave, for the games; each follows a space.
     """
     counts = [(report.count(status), status.value) for status in Status if report.count(status)]
     summary = ", ".join(f"{number} {word}" for number, word in counts)
@@ -214,9 +218,10 @@ def summary_lines(report: Report, bot: str, protocol: str = DEFAULT_PROTOCOL) ->
             f"NOT CHECKED TO THE END, which is not the bot's fault: {report.host_fault}", "", "  "
         )
     elif report.passed:
-        yield f"Next: kalarena gauntlet {shlex.quote(bot)}{_options(report.games[0], protocol)}"
+        if isinstance(parse_game(report.games[0]), REFERENCE_GAMES):  # else no reference player plays it
+            yield f"Next: kalarena gauntlet {shlex.quote(bot)}{_options(report.games[0], protocol)}"
     elif report.command:
-        yield f"Next: {next_command(report, bot, protocol)}"
+        yield f"Next: {next_command(report, bot, protocol, options)}"
 
 
 def shown_settings(report: Report) -> dict[str, str]:
@@ -230,7 +235,7 @@ def shown_settings(report: Report) -> dict[str, str]:
     return report.runtime_settings
 
 
-def next_command(report: Report, bot: str, protocol: str = DEFAULT_PROTOCOL) -> str:
+def next_command(report: Report, bot: str, protocol: str = DEFAULT_PROTOCOL, options: str = "") -> str:
     """Return the command that shows the first failed game again, line by line; see ``summary_lines``."""
     faults = [game for game in report.played if game.fault]
     lost = next((game for game in faults if game.opponent), faults[0] if faults else None)
@@ -241,7 +246,7 @@ def next_command(report: Report, bot: str, protocol: str = DEFAULT_PROTOCOL) -> 
     # The items of reports of older versions name no games: the first game of the report is taken then.
     items = [item for item in report.items if lost.key in item.games] if lost is not None else report.failures
     game = next((item.game for item in items if item.game), report.games[0])
-    return f"kalarena play {' '.join(players)}{_options(game, protocol)} -v"
+    return f"kalarena play {' '.join(players)}{_options(game, protocol)}{options} -v"
 
 
 def _options(game: str, protocol: str) -> str:

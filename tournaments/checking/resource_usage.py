@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from referee.judge.clock import TimeControl
 from referee.judge.record_rows import MoveRecord
 from tournaments.checking.evidence import (
     Evidence,
@@ -59,16 +60,18 @@ def times(evidence: Evidence) -> Verdict:
     if not numbers:
         return skipped("not tried: it made no move")
     control = evidence.played[0].record.control
+    shares = []
     if control.move_s is not None:
-        used_ms, limit_s, unit = numbers["move_worst_ms"], control.move_s, "move"
-    else:
-        assert control.game_s is not None
-        used_ms, limit_s, unit = numbers["game_worst_ms"], control.game_s, "game"
-    share = used_ms / limit_s / 1000
+        shares.append((numbers["move_worst_ms"] / control.move_s / 1000, f"{control.move_s:g} s a move"))
+    if control.game_s is not None:
+        increment = f" and {control.increment_s:g} s more a move" if control.increment_s else ""
+        share = max(_share_of_game(each, control) for each in _timed(evidence))
+        shares.append((share, f"{control.game_s:g} s a game{increment}"))
+    share, limit = max(shares)
     text = (
         f"median {numbers['move_median_ms']:.3g} ms, 95% below {numbers['move_p95_ms']:.3g} ms, "
         f"worst {numbers['move_worst_ms']:.3g} ms of {int(numbers['moves'])} moves; "
-        f"at most {share:.1%} of the limit of {limit_s:g} s a {unit}"
+        f"at most {share:.1%} of the limit of {limit}"
     )
     # The KGP adapter itself ends a turn when this share of the time has passed.
     if share > NEAR_IN_TIME and evidence.played[0].protocol != "kgp":
@@ -76,9 +79,21 @@ def times(evidence: Evidence) -> Verdict:
     return passed(text)
 
 
+def _timed(evidence: Evidence) -> Sequence[PlayedScenario]:
+    """Return the games whose times count: those between processes, else the conformance games."""
+    return [each for each in evidence.played if each.observed is None] or evidence.played
+
+
+def _share_of_game(each: PlayedScenario, control: TimeControl) -> float:
+    """Return the share that the bot used of its time for a game; it got an increment after each move."""
+    assert control.game_s is not None
+    moves = each.own_moves
+    return sum(move.charged_us for move in moves) / 1e6 / (control.game_s + control.increment_s * len(moves))
+
+
 def move_numbers(evidence: Evidence) -> dict[str, float]:
     """Return the times of moves in ms, of the games between processes (else of the conformance games)."""
-    games = [each for each in evidence.played if each.observed is None] or evidence.played
+    games = _timed(evidence)
     charged = [move.charged_us / 1000 for each in games for move in each.own_moves]
     if not charged:
         return {}

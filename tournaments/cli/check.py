@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from referee.games.catalog import DEFAULT_GAME, all_games, parse_game
 from referee.games.spec import SpecError
@@ -44,6 +45,11 @@ FAILED = 1
 """Exit status if an item failed."""
 NOT_CHECKED = 3
 """Exit status if our host failed: the bot was not checked to the end, or a file was not written."""
+GAME_OPTIONS = (
+    *("move_time", "game_time", "increment", "margin", "start_time", "clock", "ponder"),
+    *("sandbox", "memory_mb"),
+)
+"""Names of the options on time and sandbox, which `kalarena play` has, too."""
 COLOURS = {
     Status.PASSED: "green",
     Status.FAILED: "red",
@@ -153,7 +159,7 @@ def command(
     if as_json:
         click.echo(json_text(report.to_json()))
     else:
-        output.end(report, protocol)
+        output.end(report, protocol, _given_options())
     for message in unwritten:
         click.echo(f"Error: {visible(message)}", err=True)
     if report.host_fault or unwritten:
@@ -183,6 +189,17 @@ def _check(
             cancel_fd=cancel_fd,
         )
     raise AssertionError("a cancelled check ends the program")
+
+
+def _given_options() -> str:
+    """Return those of GAME_OPTIONS that are on the command line, with their values, each after a space."""
+    context = click.get_current_context()
+    text = ""
+    for option in GAME_OPTIONS:
+        if context.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            value = context.params[option]
+            text += f" --{option.replace('_', '-')} {f'{value:g}' if isinstance(value, float) else value}"
+    return text
 
 
 def _games(bot: str, game: str | None) -> tuple[str, ...]:
@@ -249,10 +266,10 @@ class _CheckOutput:
         except OSError as error:
             self.unwritten.append(f"{path}: the record could not be written: {error.strerror}")
 
-    def end(self, report: Report, protocol: str) -> None:
-        """Show the summary."""
+    def end(self, report: Report, protocol: str, options: str) -> None:
+        """Show the summary; see ``summary_lines`` for ``options``."""
         self._clear()
-        _echo(summary_lines(report, self._bot, protocol))
+        _echo(summary_lines(report, self._bot, protocol, options))
         if self._keep is not None and report.played and not self.unwritten:
             click.echo(f"Records: {visible(str(self._keep))}, one for each game")
 
