@@ -678,6 +678,38 @@ async def test_published_marks_are_out_of_date_after_a_ruling(played: Played) ->
         assert outdated not in main_of(await browser.get(f"{CUP}/marks"))
 
 
+async def test_marks_are_published_again_by_the_same_rules(played: Played) -> None:
+    button = 'value="publish"'
+    async with played.world.browser("lecturer") as browser:
+        page = await browser.text(f"{CUP}/marks")
+        assert marks.EXAMPLE in unescape(page)
+        assert button in page
+        await sent(browser, f"{CUP}/marks", rules=RULES, do="publish")
+        for _ in ("published", "withdrawn"):
+            page = await browser.text(f"{CUP}/marks")
+            assert RULES in unescape(page)
+            assert button in page
+            await sent(browser, f"{CUP}/marks/withdraw")
+        assert "kind =" not in main_of(await browser.get("/teach/journal"))
+
+
+async def test_marks_whose_rules_are_unknown_are_shown_before_they_are_published_again(
+    played: Played,
+) -> None:
+    """Earlier versions published marks without their rules."""
+    button, course = 'value="publish"', played.world.course
+    with course.act(NOW, None, "marks.publish", "cup", scheme="", marks={}):
+        pass
+    async with played.world.browser("lecturer") as browser:
+        for page in (
+            await browser.text(f"{CUP}/marks"),
+            (await sent(browser, f"{CUP}/marks", 400, rules="x =")).text,
+        ):
+            assert button not in page
+            assert "enter the rules and show the sheet first" in page
+        assert button in (await sent(browser, f"{CUP}/marks", 200, rules=RULES)).text
+
+
 @pytest.mark.parametrize("how", ["of an older release", "without its results"])
 async def test_published_marks_that_cannot_be_compared_are_not_out_of_date(
     played: Played, monkeypatch: pytest.MonkeyPatch, how: str

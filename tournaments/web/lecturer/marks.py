@@ -23,7 +23,14 @@ from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.tournament_control import tournament_of
-from tournaments.web.views.published_marks import PUBLISH, WITHDRAW, published, sheet_detail
+from tournaments.web.views.published_marks import (
+    PUBLISH,
+    RULES,
+    WITHDRAW,
+    last_publication,
+    published,
+    sheet_detail,
+)
 
 HERE = "/teach/tournaments/{slug}/marks"
 MEDIA_TYPES = {
@@ -56,26 +63,31 @@ NOT_OF_THE_ROSTER = (
 
 async def page(request: Request) -> Response:
     """Show the form for the rules."""
-    return await _page(request, await tournament_of(request), EXAMPLE)
+    return await _page(request, await tournament_of(request))
 
 
 async def _page(
     request: Request,
     tournament: Competition,
-    rules: str,
+    rules: str | None = None,
     problems: str = "",
     unfinished: bool = False,
     sheet: Sheet | None = None,
     remarks: tuple[str, ...] = (),
 ) -> Response:
-    newest = (await in_thread(published, site_of(request).course)).get(tournament.slug)
+    """Return the page with these rules, or else with those of the sheet that was published last."""
+    course = site_of(request).course
+    newest = (await in_thread(published, course)).get(tournament.slug)
+    last = await in_thread(last_publication, course, tournament.slug)
+    last_rules = None if last is None else last.detail.get(RULES)
     return render(
         request,
         "teach/marks.html",
         400 if problems else 200,
         active="teach",
         tournament=tournament,
-        rules=rules,
+        rules=rules or last_rules or EXAMPLE,
+        are_rules_lost=last is not None and last_rules is None,
         problems=problems.split("\n") if problems else [],
         unfinished=unfinished,
         sheet=sheet,
@@ -112,7 +124,8 @@ async def make(request: Request) -> Response:
     if wanted == "publish":
         if any(not student.id for row in sheet.rows for student in row.students):
             return await _page(request, tournament, rules, NOT_OF_THE_ROSTER, unfinished)
-        detail = sheet_detail(str(sheet.scheme), sheet.to_json()["rows"], sheet.about[RESULTS_DIGEST])
+        rows, results = sheet.to_json()["rows"], sheet.about[RESULTS_DIGEST]
+        detail = sheet_detail(str(sheet.scheme), rows, results, rules)
         await act(request, lambda _act: None, PUBLISH, tournament.slug, **detail)
         return see_other(
             request, _path(tournament), "The marks are published: each student sees their own mark."

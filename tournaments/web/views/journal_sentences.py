@@ -193,7 +193,7 @@ def detail_text(event: Event) -> str:
     return "; ".join(
         f"{name}: {_raw(value)}"
         for name, value in event.detail.items()
-        if value != [] and name != "marks"  # a row for each student, which the tournament's page has
+        if value != [] and name not in ("marks", "rules")  # long texts, which the page of the marks has
     )
 
 

@@ -10,6 +10,8 @@ from tournaments.reporting.marks.earlier_sheet import RESULTS_DIGEST
 
 PUBLISH, WITHDRAW = "marks.publish", "marks.withdraw"
 """Actions of the journal; the details of the first have the rows of the sheet."""
+RULES = "rules"
+"""Detail with the text of the rules; entries of earlier versions have none."""
 MOST = 1000
 """Entries on marks that are read, the newest ones."""
 
@@ -28,10 +30,10 @@ class PublishedMark:
     explanation: Sequence[str]
 
 
-def sheet_detail(scheme: str, rows: Sequence[Mapping[str, Any]], results: str) -> dict[str, Any]:
+def sheet_detail(scheme: str, rows: Sequence[Mapping[str, Any]], results: str, rules: str) -> dict[str, Any]:
     """Return the details of the journal entry for a sheet with these rows, from ``Sheet.to_json``.
 
-    ``results`` is the digest of the results that the marks are based on.
+    ``results`` is the digest of the results that the marks are based on, and ``rules`` the text of the rules.
     """
     marks = {
         student["id"]: {
@@ -43,7 +45,7 @@ def sheet_detail(scheme: str, rows: Sequence[Mapping[str, Any]], results: str) -
         for row in rows
         for student in row["students"]
     }
-    return {"scheme": scheme, "marks": marks, RESULTS_DIGEST: results}
+    return {"scheme": scheme, "marks": marks, RESULTS_DIGEST: results, RULES: rules}
 
 
 def published(course: Course) -> Mapping[str, Event]:
@@ -53,6 +55,12 @@ def published(course: Course) -> Mapping[str, Event]:
         if event.action in (PUBLISH, WITHDRAW):
             newest.setdefault(event.subject, event)
     return {slug: event for slug, event in newest.items() if event.action == PUBLISH}
+
+
+def last_publication(course: Course, slug: str) -> Event | None:
+    """Return the entry of a tournament's newest sheet, even if it was withdrawn.  Blocks."""
+    events = course.journal.of_subject(slug)
+    return next((event for event in reversed(events) if event.action == PUBLISH), None)
 
 
 def marks_of(sheets: Mapping[str, Event], login: str) -> list[PublishedMark]:
