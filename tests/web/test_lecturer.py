@@ -176,11 +176,31 @@ async def test_students_are_added_and_changed_and_every_change_is_in_the_journal
     ]
 
 
+async def test_saving_a_student_leaves_what_others_have_changed_in_the_meantime(played: Played) -> None:
+    course, account = played.world.course, played.world.accounts["student"]
+    at = f"/teach/roster/{account.id}"
+    async with played.world.browser("lecturer") as browser, played.world.browser("admin") as other:
+        fields = form_of((await browser.get(at)).text.partition(f"{at}/link")[0])
+        await sent(other, f"{at}/change", name="Student 1", team="Team 2")
+        course.teams.rename(1, "Otters")
+        answer = await sent(browser, f"{at}/change", 400, **fields | {"name": "a\x07"})
+        fields = form_of(answer.text.partition(f"{at}/link")[0])
+        await sent(browser, f"{at}/change", **fields | {"name": "Ann"})
+        changed = course.accounts.get(account.id)
+        assert changed is not None
+        assert (changed.name, changed.team_id) == ("Ann", 2)
+        assert course.journal.entries(1)[0].detail == {"name": "Ann", "team": "Team 2"}
+        await sent(browser, f"{at}/change", **fields | {"name": "Student 1", "team": ""})
+        changed = course.accounts.get(account.id)
+        assert changed is not None
+        assert changed.team_id is None
+
+
 # Settings
 
 
 def form_of(page: str) -> dict[str, str]:
-    """Return the fields of the form of settings as a browser sends them unchanged."""
+    """Return the fields of a form as a browser sends them unchanged."""
     fields: dict[str, str] = {}
     for tag in re.findall(r"<input[^>]*>", page):
         attributes = dict(re.findall(r'(\w+)="([^"]*)"', tag))

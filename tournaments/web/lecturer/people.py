@@ -15,6 +15,11 @@ from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import NewLink, make_link, replace_link, show_links
 from tournaments.web.views.lists import Column, ListQuery, listed, natural_key
 
+FIELDS = ("name", "team", "email")
+"""Inputs of a student's page."""
+SHOWN = "shown_"
+"""Prefix of the hidden inputs with the values that the page shows."""
+
 
 @dataclass(frozen=True)
 class Person:
@@ -172,7 +177,7 @@ async def student(request: Request, status: int = 200, wrong: str = "", **values
         mail=mail,
         sends_mail=site.course.outbox.is_on,
         wrong=wrong,
-        given=saved | values,
+        given=saved | {SHOWN + field: value for field, value in saved.items()} | values,
     )
 
 
@@ -213,26 +218,39 @@ async def set_disabled(request: Request, account: Account, disabled: bool, path:
 
 
 async def change(request: Request) -> Response:
-    """Change a student's name or team."""
+    """Change the values of a student that the user changed on the page; all of them if that is unknown."""
     site, account, form = site_of(request), await _account_in_path(request), await request.form()
-    given = {field: text_of(form, field).strip() for field in ("name", "team", "email")}
+    given = {field: text_of(form, field).strip() for field in FIELDS}
+    shown = {field: text_of(form, SHOWN + field) for field in FIELDS if SHOWN + field in form}
+    # Others may have changed the rest in the meantime.
+    chosen = {field: value for field, value in given.items() if value != shown.get(field)}
     try:
-        await act(request, lambda act: _change(site, act, account, **given), "account.change", account.login)
+        await act(
+            request, lambda act: _change(site, act, account.id, **chosen), "account.change", account.login
+        )
     except CourseError as error:
-        return await student(request, 400, str(error), **given)
+        kept = {SHOWN + field: value for field, value in shown.items()}
+        return await student(request, 400, str(error), **given, **kept)
     return see_other(request, f"/teach/roster/{account.id}", "Saved.")
 
 
-def _change(site: Site, act: Act, account: Account, name: str, team: str, email: str) -> None:
-    changed = account if name == account.name else site.course.accounts.rename(account.id, name)
-    wanted = team_id(site, team)
-    if wanted != account.team_id:
-        changed = site.course.accounts.move(account.id, wanted)
+def _change(
+    site: Site, act: Act, account_id: int, name: str | None = None, team: str | None = None, email: str = ""
+) -> None:
+    accounts = site.course.accounts
+    before = accounts.get(account_id)
+    assert before is not None  # accounts are never deleted
+    changed = before
+    if name is not None and name != before.name:
+        changed = accounts.rename(account_id, name)
+    if team is not None and (wanted := team_id(site, team)) != before.team_id:
+        changed = accounts.move(account_id, wanted)
     is_readdressed = (
-        bool(email) and site.course.outbox.is_on and site.course.addresses.enrol(account.id, email)
+        bool(email) and site.course.outbox.is_on and site.course.addresses.enrol(account_id, email)
     )
-    act.detail = {"name": changed.name, "team": team}
-    act.is_recorded = changed != account or is_readdressed
+    own = None if changed.team_id is None else site.course.teams.get(changed.team_id)
+    act.detail = {"name": changed.name, "team": "" if own is None else own.name}
+    act.is_recorded = changed != before or is_readdressed
 
 
 async def rename_team(request: Request) -> Response:
