@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.support.courses import NOW, PASSWORD, account_with, add_student, after
+from tests.support.statement_faults import fault_before
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError, LinkPurpose, Role
 from tournaments.course.people import credentials
 from tournaments.course.people.credentials import csrf_of
 from tournaments.course.schema import metadata
-from tournaments.database.base import Connections, Location
+from tournaments.database.base import Connections, Location, StoreError
 
 ANOTHER = "another password"
 
@@ -48,6 +49,25 @@ def test_a_disabled_account_has_no_access(course: Course) -> None:
     assert course.tokens.find(token, NOW) is None
     course.accounts.set_disabled(student.id, False)
     assert course.tokens.find(token, NOW) == student
+
+
+def test_access_needs_no_space_on_the_disk(course: Course) -> None:
+    def fail() -> None:
+        raise StoreError("the disk is full", is_ours=True)
+
+    student = add_student(course)
+    secret, session = course.sessions.start(student.id, NOW)
+    token, _ = course.tokens.make(student.id, "laptop", NOW, None)
+    with fault_before(1, fail) as fault:
+        assert course.sessions.find(secret, after(days=1)) == session
+        assert fault.happened
+    with fault_before(1, fail) as fault:
+        assert course.tokens.find(token, after(days=1)) == student
+        assert fault.happened
+    assert course.tokens.of(student.id)[0].used_at is None
+    renewed = course.sessions.find(secret, after(days=1))
+    assert renewed is not None
+    assert renewed.expires_at == after(days=15)
 
 
 # Sessions

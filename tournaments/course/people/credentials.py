@@ -10,6 +10,7 @@ import hmac
 import secrets
 import string
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ from tournaments.course.people.passwords import Passwords
 from tournaments.course.schema import account, link, session, token
 from tournaments.course.texts import person_name
 from tournaments.course.transactions import Transactions
+from tournaments.database.base import StoreError
 
 SECRET_BYTES = 32
 """Random bytes of the secrets of sessions and links."""
@@ -186,7 +188,7 @@ class Tokens:
             return secret, _token_of(row)
 
     def find(self, secret: str, now: datetime, prefix: str = TOKEN_PREFIX) -> Account | None:
-        """Return the account of a token and record the use.
+        """Return the account of a token, and record the use if it can be stored.
 
         Returns None if the token has another prefix, is expired or revoked, or the account is disabled.
         """
@@ -203,7 +205,8 @@ class Tokens:
         if row is None:
             return None
         if row.used_at is None or now - row.used_at >= NOTED_AFTER:
-            with self._using.writing() as connection:
+            # A full disk must not lock out everybody who has access.
+            with suppress(StoreError), self._using.writing() as connection:
                 connection.execute(update(token).where(token.c.id == row.token_id).values(used_at=now))
         return account_of(row)
 
@@ -261,7 +264,10 @@ class Sessions:
         return secret, begun
 
     def find(self, secret: str, now: datetime) -> Session | None:
-        """Return the session of a secret and renew it; None if it has ended or never existed."""
+        """Return the session of a secret; None if it has ended or never existed.
+
+        The session is renewed if that can be stored.
+        """
         valid = (session.c.digest == digest_of(secret)) & (session.c.expires_at > now)
         with self._transactions.reading() as connection:
             row = connection.execute(select(session).where(valid)).one_or_none()
@@ -269,9 +275,12 @@ class Sessions:
             return None
         expires_at = row.expires_at
         if now + LIFETIME - expires_at > RENEWED_AFTER:
-            expires_at = now + LIFETIME
-            with self._transactions.writing() as connection:  # it may have been ended in the meantime
-                connection.execute(update(session).where(valid).values(expires_at=expires_at))
+            # A full disk must not lock out everybody who is signed in: the session stays valid as it is.
+            with suppress(StoreError):
+                with self._transactions.writing() as connection:  # it may have been ended in the meantime
+                    renewed = update(session).where(valid).values(expires_at=now + LIFETIME)
+                    connection.execute(renewed)
+                expires_at = now + LIFETIME
         return Session(row.account_id, csrf_of(secret), row.created_at, expires_at)
 
     def end(self, secret: str) -> None:
