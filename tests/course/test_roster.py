@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.support.courses import FAST_PASSWORDS, NOW, PASSWORD, add_account, add_student, after
 from tournaments.course.course import Course
-from tournaments.course.marked_students import marked_people
-from tournaments.course.model import Account, Competitor, CourseError, LinkPurpose, Role
+from tournaments.course.marked_students import entry_moments, marked_people, roster_at_end
+from tournaments.course.model import FINISH, Account, Competitor, CourseError, Event, LinkPurpose, Role
 from tournaments.course.people.roster import (
     MOST_ROWS,
     Roster,
@@ -355,8 +355,35 @@ def test_the_students_of_a_mark_sheet() -> None:
     assert found.people.with_ids
     assert found.references == ("ladder:3",)
     assert found.remarks == ("disabled accounts get no row: s7",)
+    later = marked_people([TWO_V1], TEAM_OF_VERSION, ACCOUNTS[:1], BOTS, left_out={"s9", "s8"})
+    assert later.remarks == (
+        "accounts that were added or enabled after the tournament ended get no row: s8, s9",
+    )
     only_disabled = marked_people([TWO_V1], TEAM_OF_VERSION, ACCOUNTS[-1:], BOTS)
     assert (only_disabled.people.groups, only_disabled.people.no_bot) == ({}, [])
+
+
+def test_the_students_of_a_late_bot_are_those_of_the_next_end() -> None:
+    """Others keep the team of the first end."""
+    first = {"s1": 1, "s2": 1, "s3": 3, "s4": 2, "s5": 2}
+    second = {"s1": 1, "s2": 2, "s3": 1, "s4": 2, "s5": 1, "s6": 2, "s7": 1}
+    ends = [Event(1, NOW, None, FINISH, "cup", {"roster": first})]
+    entered = entry_moments(
+        [ONE_V1, ONE_V2, TWO_V1, bot("ladder:3", None)],
+        TEAM_OF_VERSION,
+        {"One v2": after(days=1), "Two v1": after(days=1)},
+    )
+    assert entered == {1: None, 2: after(days=1)}
+    now = [account(number, second[f"s{number}"]) for number in range(1, 8)]
+    for number, events in enumerate(
+        [ends, [*ends, Event(2, after(days=2), None, FINISH, "cup", {"roster": second})]]
+    ):
+        if number == 1:  # changes after the second end
+            now[5] = account(6, 1)
+        found = roster_at_end(now, events, entered)
+        assert {one.login: one.team_id for one in found} == first | {"s6": 2}
+    early = roster_at_end(now, ends, entered | {2: after(days=-1)})
+    assert {one.login: one.team_id for one in early} == first
 
 
 @pytest.mark.parametrize(

@@ -239,9 +239,9 @@ async def test_the_roster_of_the_end_stays(tmp_path: Path) -> None:
         add_account(course, Role.STUDENT, "student-4", team)
         await tournaments.rule(one.id, Action.REPLAY, GAME, "why")
         await harness.until_state(one.id, FINISHED)
-        found = roster_at_end(course.accounts.all(), course.journal.of_subject(one.slug))
+        found = roster_at_end(course.accounts.all(), course.journal.of_subject(one.slug), {team.id: None})
         assert found == students
-        assert roster_at_end(students, []) == students
+        assert roster_at_end(students, [], {}) == students
 
 
 async def recheck(harness: Harness, version_id: int, by: Account, woken: list[object]) -> None:

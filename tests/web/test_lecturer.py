@@ -7,6 +7,7 @@ import re
 import tempfile
 import zipfile
 from dataclasses import replace
+from datetime import timedelta
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from tournaments.course.model import (
 from tournaments.database.base import StoreError
 from tournaments.reporting.marks.earlier_sheet import RESULTS_DIGEST
 from tournaments.reporting.workbook import WorkbookError
+from tournaments.results.journal import Action, Entry
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 from tournaments.server.status import Disk
 from tournaments.web.lecturer import marks
@@ -639,6 +641,23 @@ async def test_no_team_lacks_a_mark_whose_late_bot_was_lost_with_a_backup(played
         bots = {row["bot"]: row["All (why)"] for row in csv.DictReader(io.StringIO(sheet.text))}
         assert list(bots) == ["Team 1 v1", "Team 2 v1", "Team 3 v1"]
         assert bots["Team 3 v1"] == "not in the tournament"
+
+
+async def test_students_of_a_bot_that_joined_after_the_end_are_marked(played: Played) -> None:
+    course = played.world.course
+    roster = {"student-1": 1, "student-2": 2}
+    note(course, NOW - timedelta(days=1), None, "tournament.finish", "cup", roster=roster)
+    add_student(course, course.teams.add("Team 3", NOW), "late")
+    add_student(course, None, "idle")
+    version = add_qualified(course, "Team 3", "content of Team 3", "d" * 64)
+    course.competitions.enter(played.cup.id, "Team 3 v1", version.id, None)
+    joined = {"bot": "greedy", "base": "", "digest": "d", "replaces": None}
+    store = played.service.tournaments.stores[played.cup.id]
+    store.note(Entry(Action.ADD, "Team 3 v1", "was ill", 1, NOW.isoformat(), joined))
+    async with played.world.browser("lecturer") as browser:
+        page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=RULES, unfinished="true"))
+        assert re.search(r" late (late )?Team 3 v1 ", page.partition("The sheet")[2])
+        assert "after the tournament ended get no row: idle" in page
 
 
 async def test_marks_wait_for_the_end_unless_they_are_requested(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from tournaments.course.model import FINISH, Account, Competitor, Event, Role
 from tournaments.reporting.marks.people import People, Student
@@ -24,16 +25,44 @@ def roster_entry(accounts: Sequence[Account]) -> dict[str, int | None]:
     return {account.login: account.team_id for account in students}
 
 
-def roster_at_end(accounts: Sequence[Account], events: Sequence[Event]) -> list[Account]:
+def entry_moments(
+    competitors: Sequence[Competitor], teams: Mapping[int, int], joined: Mapping[str, datetime]
+) -> dict[int, datetime | None]:
+    """Return the moment at which each team's first bot joined; None if it was there from the beginning.
+
+    ``teams`` maps the id of each version to the id of its team, and ``joined`` each late bot to its moment.
+    """
+    moments: dict[int, datetime | None] = {}
+    for competitor in competitors:
+        if competitor.version_id is not None:
+            team_id, at = teams[competitor.version_id], joined.get(competitor.name)
+            before = moments.setdefault(team_id, at)
+            moments[team_id] = None if at is None or before is None else min(at, before)
+    return moments
+
+
+def roster_at_end(
+    accounts: Sequence[Account], events: Sequence[Event], entered: Mapping[int, datetime | None]
+) -> list[Account]:
     """Return the accounts with the teams that they had when a tournament ended for the first time.
 
-    ``events`` are the entries of the journal on the tournament, oldest first.  Students who came later are
-    left out, and students who were disabled later are active.  Without an entry on the end, the accounts are
-    returned as they are.
+    ``events`` are the entries of the journal on the tournament, oldest first, and ``entered`` are the teams
+    with a bot; see ``entry_moments``.  Students who came later are left out, and students who were disabled
+    later are active.  If a team's first bot joined after the end, its students are those of the next end, or
+    the present ones before that, without students of teams that had a bot already.  Without an entry on the
+    end, the accounts are returned as they are.
     """
-    roster = next((event.detail["roster"] for event in events if event.action == FINISH), None)
-    if roster is None:
+    ends = [event for event in events if event.action == FINISH]
+    if not ends:
         return list(accounts)
+    first = ends[0]
+    late = {team_id: at for team_id, at in entered.items() if at is not None and at > first.at}
+    roster = dict(first.detail["roster"])
+    had_bot = {login for login, team_id in roster.items() if team_id in entered and team_id not in late}
+    for late_team, at in late.items():
+        later = next((end.detail["roster"] for end in ends if end.at > at), roster_entry(accounts))
+        members = [login for login, team_id in later.items() if team_id == late_team]
+        roster |= {login: late_team for login in members if login not in had_bot}
     return [
         replace(account, team_id=roster[account.login], disabled=False, role=Role.STUDENT)
         for account in accounts
@@ -47,9 +76,11 @@ def marked_people(
     accounts: Sequence[Account],
     bots: Collection[str],
     withdrawn: Collection[str] = (),
+    left_out: Collection[str] = (),
 ) -> Marked:
     """Return the students of the bots that play in a tournament.
 
+    ``accounts`` are those of ``roster_at_end``, and ``left_out`` the logins of other active students.
     ``teams`` maps the id of each version to the id of its team.  ``bots`` are the bots in the results: after
     a restore of a backup, the results may lack bots that joined late.  A team is marked by its newest bot in
     the results that has not withdrawn; if all of these have, by the newest; if there is none, by the newest
@@ -85,6 +116,11 @@ def marked_people(
     gone = [account.login for account in students if account.disabled]
     if gone:
         remarks.append(f"disabled accounts get no row: {', '.join(sorted(gone))}")
+    if left_out:
+        remarks.append(
+            "accounts that were added or enabled after the tournament ended get no row: "
+            f"{', '.join(sorted(left_out))}"
+        )
     return Marked(People(groups, with_ids=True, no_bot=no_bot), tuple(references), tuple(remarks))
 
 

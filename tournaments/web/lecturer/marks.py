@@ -1,9 +1,17 @@
 """Marks of a tournament, by rules in TOML, for the students of the roster."""
 
+from datetime import datetime
+
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.course.marked_students import Marked, marked_people, roster_at_end
+from tournaments.course.marked_students import (
+    Marked,
+    entry_moments,
+    marked_people,
+    roster_at_end,
+    roster_entry,
+)
 from tournaments.course.model import Competition, Event
 from tournaments.database.base import StoreError
 from tournaments.reporting.marks.earlier_sheet import RESULTS_DIGEST
@@ -18,6 +26,7 @@ from tournaments.reporting.marks.plan import (
 from tournaments.reporting.marks.sheet import Sheet
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import XLSX, WorkbookError
+from tournaments.results.journal import Action
 from tournaments.web.http.rendering import attachment, render, see_other
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
 from tournaments.web.http.request_context import Site, act, site_of
@@ -169,8 +178,12 @@ def _marked(site: Site, tournament: Competition, summary: TournamentResults) -> 
     ids = [one.version_id for one in competitors if one.version_id is not None]
     teams = {version.id: version.team_id for version in site.course.versions.by_ids(ids).values()}
     events = site.course.journal.of_subject(tournament.slug)
-    accounts = roster_at_end(site.course.accounts.all(), events)
-    return marked_people(competitors, teams, accounts, summary.bots, summary.rulings.withdrawn)
+    rulings = [entry for entry in summary.journal if entry.action is Action.ADD]
+    joined = {entry.subject: datetime.fromisoformat(entry.at) for entry in rulings}
+    everybody = site.course.accounts.all()
+    accounts = roster_at_end(everybody, events, entry_moments(competitors, teams, joined))
+    left_out = roster_entry(everybody).keys() - {account.login for account in accounts}
+    return marked_people(competitors, teams, accounts, summary.bots, summary.rulings.withdrawn, left_out)
 
 
 def marks_plan(rules: str, summary: TournamentResults, marked: Marked) -> tuple[MarkPlan, tuple[str, ...]]:
