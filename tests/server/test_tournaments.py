@@ -605,6 +605,7 @@ def test_a_gauntlet_of_an_earlier_version_keeps_its_ranking(tmp_path: Path) -> N
         ("Größe", set(), "gr-e"),
         ("決勝", set(), "tournament"),
         ("Practice", set(), "tournament-practice"),
+        ("NEW!", set(), "tournament-new"),
         ("cup", {"cup", "cup-2"}, "cup-3"),
         ("x" * 60, {"x" * 40}, "x" * 38 + "-2"),
     ],

@@ -19,6 +19,7 @@ from tests.support.paths import REPOSITORY_ROOT
 from tests.web.site import BROWSER, ORIGIN, World, open_world
 from tournaments.course.model import CourseError
 from tournaments.database.base import StoreError
+from tournaments.server.competitions.tournament_spec import free_slug
 from tournaments.web import app
 from tournaments.web.api import remote
 from tournaments.web.http import request_body, static_files
@@ -129,6 +130,17 @@ def test_routes_are_unambiguous() -> None:
     for route in ROUTES:
         assert route.method in ("GET", "POST")
         assert route.api == route.path.startswith("/api/"), route.path
+
+
+def test_no_tournament_has_the_address_of_another_page() -> None:
+    fixed = [route.path.split("/") for route in ROUTES]
+    for route in ROUTES:
+        before, slug, _ = route.path.partition("{slug}")
+        if slug:
+            start = before.split("/")[:-1]
+            siblings = [parts for parts in fixed if len(parts) > len(start) and parts[: len(start)] == start]
+            words = {parts[len(start)] for parts in siblings} - {"{slug}"}
+            assert all(free_slug(word, set()) != word for word in words), route.path
 
 
 def test_addresses_are_made_from_names() -> None:
