@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from tests.support.courses import FAST_PASSWORDS, NOW, add_account, add_student, add_version, after, decide
+from tests.support.courses import (
+    FAST_PASSWORDS,
+    NOW,
+    PASSWORD,
+    add_account,
+    add_student,
+    add_version,
+    after,
+    decide,
+)
 from tests.support.statement_faults import InjectedError, fault_before
 from tournaments.course.challenges import Side
 from tournaments.course.course import Course
@@ -222,6 +231,22 @@ def test_a_failed_link_that_a_new_one_replaced_is_not_sent_again(scene: Scene) -
     course.outbox.retry(NOW)
     assert void.id not in {one.id for one in scene.waiting()}
     assert len(scene.waiting()) == 1
+
+
+@pytest.mark.parametrize("how", ["disabled", "used"])
+def test_a_link_that_is_void_is_not_sent(scene: Scene, how: str) -> None:
+    course = scene.course
+    for failed in (False, True):
+        secret = course.links.make(scene.ada.id, LinkPurpose.RESET, NOW)
+        if failed:
+            course.outbox.failed(scene.waiting()[0].id, "550 nobody", NOW)
+        if how == "used":
+            course.links.use(secret, PASSWORD, NOW)
+        else:
+            course.accounts.set_disabled(scene.ada.id, True)
+            course.accounts.set_disabled(scene.ada.id, False)
+        assert course.outbox.retry(NOW) == 0
+        assert scene.waiting() == []
 
 
 def test_links_are_sent_before_news(scene: Scene) -> None:

@@ -201,14 +201,11 @@ class Outbox:
     def add_link(self, account_id: int, purpose: LinkPurpose, until: datetime, now: datetime) -> str | None:
         """Write a one-time link to an account's address, and return the link's secret.
 
-        Earlier links that were not sent are deleted, since they are void.  Returns None if no mail is sent.
+        Returns None if no mail is sent.
         """
         if self._home is None:
             return None
-        with self._transactions.writing() as connection:
-            unsent = mail.c.state.in_((MailState.WAITING.value, MailState.FAILED.value))
-            own = (mail.c.account_id == account_id) & (mail.c.kind == MailKind.LINK.value)
-            connection.execute(delete(mail).where(own, unsent))
+        with self._transactions.writing():
             to = self._recipients(None, account.c.id == account_id)
             if not to:
                 return None

@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from tournaments.course.model import Account, CourseError, Role
+from tournaments.course.model import Account, CourseError, MailKind, MailState, Role
 from tournaments.course.people.passwords import Passwords
-from tournaments.course.schema import account, link, session, team
+from tournaments.course.schema import account, link, mail, session, team
 from tournaments.course.texts import login_of, person_name
 from tournaments.course.transactions import Transactions
 
@@ -183,8 +183,16 @@ def keep_password(connection: Connection, account_id: int, kept: str) -> Account
 
 def end_access(connection: Connection, account_id: int) -> None:
     """End an account's sessions, and make its link void."""
-    for table in (session, link):
-        connection.execute(delete(table).where(table.c.account_id == account_id))
+    connection.execute(delete(session).where(session.c.account_id == account_id))
+    end_link(connection, account_id)
+
+
+def end_link(connection: Connection, account_id: int) -> None:
+    """Make an account's link void, and delete its mail if that was not sent."""
+    connection.execute(delete(link).where(link.c.account_id == account_id))
+    unsent = mail.c.state.in_((MailState.WAITING.value, MailState.FAILED.value))
+    of_link = (mail.c.account_id == account_id) & (mail.c.kind == MailKind.LINK.value)
+    connection.execute(delete(mail).where(of_link, unsent))
 
 
 def _find(connection: Connection, account_id: int) -> Account | None:

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from tournaments.course.model import Account, CourseError, LinkPurpose, Session, Token
-from tournaments.course.people.accounts import account_of, keep_password
+from tournaments.course.people.accounts import account_of, end_link, keep_password
 from tournaments.course.people.passwords import Passwords
 from tournaments.course.schema import account, link, session, token
 from tournaments.course.texts import person_name
@@ -92,7 +92,7 @@ class Links:
         with self._transactions.writing() as connection:
             if not _is_enabled(connection, account_id):
                 raise CourseError(f"there is no account {account_id}, or it is disabled: no link can be made")
-            connection.execute(delete(link).where(link.c.account_id == account_id))
+            end_link(connection, account_id)
             secret = self._mail(account_id, purpose, until, now) or new_secret()
             connection.execute(
                 insert(link).values(
