@@ -3,7 +3,6 @@
 import threading
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -121,7 +120,7 @@ async def test_the_history_of_a_ladder_has_versions_that_were_replaced(ladder: O
     ladder.add_game(2, f"Team v{new.number}", f"Other v{other.number}")
     history = await ladder.summaries.history(ladder.competition)
     assert [game.key for game in history.games] == ["p0000001-1", "p0000002-1"]
-    assert all(estimate.has_interval for estimate in history.estimates.values())
+    assert all(estimate.has_interval for estimate in history.estimates_of(history.bots).values())
     assert len(history.estimates) == 3
     summary = await ladder.summary()
     assert [game.key for game in summary.games] == ["p0000002-1"]
@@ -134,16 +133,16 @@ async def test_a_ladder_computes_the_intervals_that_are_shown(
     names = [f"{team} v{ladder.add_version(team).number}" for team in ("One", "Two", "Three", "Four")]
     for number, pair in enumerate(combinations(names, 2)):
         ladder.add_game(number, *pair)
+    computed = recorded_intervals(monkeypatch)
     history = await ladder.summaries.history(ladder.competition)
     summary = await ladder.summary()
-    whole = replace(history, anchor=names[0]).estimates
-    computed = recorded_intervals(monkeypatch)
-    assert replace(summary).estimates == summary.estimates
-    assert computed[1:] == [0]
-    computed.clear()
-    difference = history.relative_to(names[0], {names[2]})
-    assert computed[1:] == [1]
-    assert difference == {names[2]: pytest.approx(whole[names[2]])}
+    assert computed[1::2] == [0, 0]
+    for anchor in (None, names[0]):
+        whole = history.estimates_of(names, anchor)
+        computed.clear()
+        assert history.estimates_of({names[2]}, anchor) == {names[2]: pytest.approx(whole[names[2]])}
+        assert computed[1:] == [1]
+    assert history.estimates.keys() == summary.estimates.keys() == whole.keys()
 
 
 async def test_a_history_without_new_games_is_not_computed_again(ladder: OneCompetition) -> None:

@@ -78,25 +78,24 @@ class LadderHistory(PracticeResults):
     """Results of all bots that ever played on a practice ladder, so that versions can be compared.
 
     The versions of a team hardly meet.  They are comparable because all ratings come from one model of all
-    games.
+    games.  The table has no intervals: those of hundreds of versions take minutes, and a page shows the
+    intervals of one team's versions only.
     """
-
-    @property
-    def has_intervals(self) -> bool:
-        """True: the intervals are widened."""
-        return True
 
     @property
     def widening(self) -> float:
         """Factor by which the intervals of ratings are widened."""
         return INTERVAL_WIDENING
 
-    def relative_to(self, name: str, others: Collection[str]) -> Mapping[str, Estimate]:
-        """Return the difference of the rating of each of ``others`` that has games to that of ``name``."""
-        fixed = replace(self, anchor=name, anchor_rating=0.0)
-        numbers = [number for number, bot in enumerate(fixed.bots) if bot in others]
-        estimates = fixed._estimates(fixed._rate(numbers))
-        return {bot: estimate for bot, estimate in estimates.items() if bot in others}
+    def estimates_of(self, names: Collection[str], relative_to: str | None = None) -> Mapping[str, Estimate]:
+        """Return the rating, with its interval, of each of these bots that has games.
+
+        With ``relative_to``, the difference to the rating of that bot.
+        """
+        source = self if relative_to is None else replace(self, anchor=relative_to, anchor_rating=0.0)
+        numbers = [number for number, bot in enumerate(source.bots) if bot in names]
+        estimates = source._estimates(source._rate(numbers))
+        return {bot: estimate for bot, estimate in estimates.items() if bot in names}
 
 
 class PracticeGames:

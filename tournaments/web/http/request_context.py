@@ -22,7 +22,7 @@ from tournaments.web.http.routing import Route, in_thread
 from tournaments.web.http.security import Network
 from tournaments.web.http.sessions import Cookies, SessionCache
 from tournaments.web.http.streams import Streams
-from tournaments.web.views.competition_view import RatingDifferences, ViewedCompetitions
+from tournaments.web.views.competition_view import VersionEstimates, ViewedCompetitions
 from tournaments.web.views.game_caches import LiveBoards, MoveTimes
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class Site:
         self.live_boards = LiveBoards()
         self.views = ViewedCompetitions()
         self.histories = ViewedCompetitions()
-        self.differences = RatingDifferences()
+        self.estimates = VersionEstimates()
         self.move_times = MoveTimes()
         self.replays: SingleFlightCache[Hashable, str] = SingleFlightCache(MOST_REPLAYS)
 

@@ -146,10 +146,12 @@ async def _progress(
     lines = lines_of_versions(history, versions)
     if not lines:
         return None
-    newest, *others = (line.name for _, line in lines)
-    differences = await site_of(request).differences.get(history, newest, others) if others else {}
+    newest, *others = names = [line.name for _, line in lines]
+    estimates = site_of(request).estimates
+    ratings = await estimates.get(history, names)
+    differences = await estimates.get(history, others, newest) if others else {}
     current_id = None if records.current is None else records.current.id
-    return await in_thread(progress_of, history, shown, lines, current_id, differences)
+    return await in_thread(progress_of, history, shown, lines, current_id, ratings, differences)
 
 
 def _is_own(user: Account | None, team: Team) -> bool:

@@ -44,8 +44,8 @@ MOST_PARTS = 2
 """Most sets of rendered parts of a view: a page has one, and another one once more times could be read."""
 MOST_BOTS = 1_000
 """Most bots of a view with rendered parts: as many as a tournament may have."""
-MOST_DIFFERENCES = 100
-"""Most bots in the cache of differences: more than a course has teams whose pages are open."""
+MOST_ESTIMATES = 200
+"""Most sets of estimates kept: the page of a team needs two, and fewer than 100 of these pages are open."""
 MOST_KEPT = 100
 """Most views kept: competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
 
@@ -222,28 +222,29 @@ class ViewedCompetitions:
         )
 
 
-class RatingDifferences:
-    """Cache of the rating differences to one bot each, from the history of a practice ladder."""
+class VersionEstimates:
+    """Cache of ratings with their intervals, of a few bots each, from the history of a practice ladder."""
 
     def __init__(self) -> None:
         self._cache: SingleFlightCache[
-            tuple[str, str, frozenset[str]], tuple[TournamentResults, Mapping[str, Estimate]]
-        ] = SingleFlightCache(MOST_DIFFERENCES)
+            tuple[str, frozenset[str], str | None], tuple[TournamentResults, Mapping[str, Estimate]]
+        ] = SingleFlightCache(MOST_ESTIMATES)
 
     async def get(
-        self, history: ViewedCompetition, name: str, others: Iterable[str]
+        self, history: ViewedCompetition, names: Iterable[str], relative_to: str | None = None
     ) -> Mapping[str, Estimate]:
-        """Return displayed name -> rating relative to the bot ``name``; all names are the displayed ones."""
+        """Return displayed name -> estimate, see ``LadderHistory``; all names are the displayed ones."""
         source = history.source
         if not isinstance(source, LadderHistory):
-            raise TypeError("only the history of a ladder has differences between versions")
+            raise TypeError("only the history of a ladder has estimates of versions")
         real = {history.names.shown(bot): bot for bot in source.bots}
+        bots = frozenset(real[name] for name in names)
+        anchor = None if relative_to is None else real[relative_to]
 
         async def compute() -> tuple[TournamentResults, Mapping[str, Estimate]]:
-            return source, await in_thread(source.relative_to, real[name], compared)
+            return source, await in_thread(source.estimates_of, bots, anchor)
 
-        compared = frozenset(real[other] for other in others)
-        key = (history.slug, real[name], compared)
+        key = (history.slug, bots, anchor)
         _, found = await self._cache.get(key, compute, lambda kept: kept[0] is source)
         return {history.names.shown(bot): estimate for bot, estimate in found.items()}
 

@@ -28,6 +28,8 @@ class VersionRow:
     submitted_at: datetime
     is_current: bool
     line: Standing
+    rating: Estimate | None
+    """Its rating with the interval, which the line has not."""
     difference: Estimate | None
     """Its rating relative to the newest version in the table; None for that one."""
 
@@ -87,6 +89,7 @@ def progress_of(
     ladder: ViewedCompetition,
     lines: Lines,
     current_id: int | None,
+    ratings: Mapping[str, Estimate],
     differences: Mapping[str, Estimate],
 ) -> Progress:
     """Return the progress of a team.
@@ -96,6 +99,7 @@ def progress_of(
         ladder: The ladder itself, whose bots have pages.
         lines: The team's versions; at least one.
         current_id: Id of the version that plays.
+        ratings: Displayed name -> rating with its interval, for the team's versions.
         differences: Displayed name -> rating relative to the newest version with games.
 
     """
@@ -106,6 +110,7 @@ def progress_of(
             submitted_at=version.submitted_at,
             is_current=version.id == current_id,
             line=line,
+            rating=ratings.get(line.name),
             difference=differences.get(line.name) if index else None,
         )
         for index, (version, line) in enumerate(lines)
@@ -131,7 +136,7 @@ def progress_of(
 
 
 def _chart(rows: Sequence[VersionRow], levels: Sequence[Level]) -> Markup:
-    rated = [VersionRating(row.number, row.line.rating) for row in reversed(rows) if row.line.rating]
+    rated = [VersionRating(row.number, row.rating) for row in reversed(rows) if row.rating]
     return Markup(progress_chart(rated, levels))
 
 
