@@ -172,6 +172,20 @@ async def test_a_summary_of_the_same_games_is_not_computed_again(cup: OneCompeti
     assert len((await cup.summary(wait=True)).games) == 2  # after a ruling, for example
 
 
+async def test_the_control_of_a_tournament_needs_no_ratings(
+    cup: OneCompetition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = recorded_intervals(monkeypatch)
+    cup.add_game(1)
+    first = await cup.summaries.without_table(cup.competition)
+    assert [game.key for game in first.games] == ["p0000001-1"]
+    assert await cup.summaries.without_table(cup.competition) is first
+    cup.add_game(2)
+    assert (await cup.summaries.without_table(cup.competition)).done == 2
+    assert (computed, cup.changes) == ([], 0)
+    assert len((await cup.summary()).table) == 2
+
+
 async def test_pages_get_the_old_summary_while_a_newer_one_is_computed(cup: OneCompetition) -> None:
     async with cup.background():
         old = await cup.summary()

@@ -158,6 +158,9 @@ class PlayedTournaments:
         self.keep(competition_id, summary)
         return summary
 
+    async def without_table(self, competition_id: int) -> TournamentResults:
+        return await self.summary(competition_id)
+
     def keep(self, competition_id: int, summary: TournamentResults) -> None:
         """Use this summary for all games that are stored now."""
         self._summaries[competition_id] = self.stores[competition_id].size(), summary

@@ -12,6 +12,7 @@ time of a computation is also taken from bots: at most a tenth of a core is spen
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum, auto
 from typing import NamedTuple
 
 import trio
@@ -41,12 +42,21 @@ MOST_KEPT = 1_000
 """Maximum number of summaries: more than a course has competitions."""
 
 
+class _Kind(Enum):
+    """Kind of a summary."""
+
+    STANDINGS = auto()
+    HISTORY = auto()
+    """All bots that ever played on a ladder, not only the current ones."""
+    CONTROL = auto()
+    """The games and rulings of a tournament, without its table."""
+
+
 class _Subject(NamedTuple):
     """Subject of a summary."""
 
     competition_id: int
-    is_history: bool = False
-    """True for all bots that ever played on a ladder, not only the current ones."""
+    kind: _Kind = _Kind.STANDINGS
 
 
 @dataclass(frozen=True)
@@ -113,9 +123,17 @@ class Summaries:
 
     async def history(self, ladder: Competition) -> LadderHistory:
         """Return the results of all bots that ever played on a practice ladder.  Raises StoreError."""
-        found = await self._get(ladder, _Subject(ladder.id, is_history=True))
+        found = await self._get(ladder, _Subject(ladder.id, _Kind.HISTORY))
         assert isinstance(found, LadderHistory)
         return found
+
+    async def without_table(self, tournament: Competition) -> TournamentResults:
+        """Return the results of all games and rulings stored before this call, for the tournament's control.
+
+        The table is not computed: the intervals of 300 bots in a round robin take minutes.  Raises
+        StoreError.
+        """
+        return await self._get(tournament, _Subject(tournament.id, _Kind.CONTROL), wait=True)
 
     async def _get(
         self, competition: Competition, subject: _Subject, *, wait: bool = False
@@ -153,9 +171,16 @@ class Summaries:
         before, began = self._cache.peek(subject), self._clock()
         self._reads += 1
         number = self._reads
-        compute = self._compute_history if subject.is_history else self._compute
+        match subject.kind:
+            case _Kind.STANDINGS:
+                compute = self._compute
+            case _Kind.HISTORY:
+                compute = self._compute_history
+            case _Kind.CONTROL:
+                compute = self._compute_without_table
         summary, size, practice = await trio.to_thread.run_sync(compute, competition, before)
-        if not subject.is_history and (before is None or summary is not before.summary):
+        is_new = before is None or summary is not before.summary
+        if is_new and subject.kind is _Kind.STANDINGS:
             self._changed(competition)
         rests_until = began + max(FRESH_S, REST * (self._clock() - began))
         return _Entry(summary, number, began, rests_until, size, practice)
@@ -179,19 +204,30 @@ class Summaries:
         return found, size, practice
 
     def _compute_history(
-        self, ladder: Competition, before: _Entry | None
+        self, competition: Competition, before: _Entry | None
     ) -> tuple[TournamentResults, tuple[int, int], PracticeGames]:
         """Compute the history of a ladder in a thread; the same one if nothing changed."""
         practice = PracticeGames() if before is None else before.practice
-        names = [one.name for one in self._course.competitions.competitors(ladder.id)]
-        with self._stores.using(ladder.slug) as store:
+        names = [one.name for one in self._course.competitions.competitors(competition.id)]
+        with self._stores.using(competition.slug) as store:
             changed = practice.read(store, names)
         if before is not None and not changed and before.summary.file_bots == names:
             return before.summary, (0, 0), practice
         control = str(self._course.settings.load().control())
-        found = LadderHistory(ladder.title, str(ladder.spec["game"]), control, names, kept=practice.games)
+        found = LadderHistory(
+            competition.title, str(competition.spec["game"]), control, names, kept=practice.games
+        )
         _ = found.table
         return found, (0, 0), practice
+
+    def _compute_without_table(
+        self, competition: Competition, before: _Entry | None
+    ) -> tuple[TournamentResults, tuple[int, int], PracticeGames]:
+        """Compute the results of a tournament in a thread; the same ones if nothing changed."""
+        with self._stores.using(competition.slug) as store:
+            size, found = _of_tournament(competition, store, before)
+        _ = found.total, found.conclusion
+        return found, size, PracticeGames()
 
     def _of_challenges(self, competition: Competition, before: _Entry | None) -> TournamentResults:
         """Return results without games: challenges have no standings.  They are new with each new bot."""

@@ -397,6 +397,13 @@ class TournamentManager:
         """
         return await self._summaries.history(await self._cached_competition(competition_id))
 
+    async def without_table(self, competition_id: int) -> TournamentResults:
+        """Return the results of a tournament without its table, see ``Summaries.without_table``.
+
+        Raises CourseError for an unknown competition, StoreError.
+        """
+        return await self._summaries.without_table(await self._cached_competition(competition_id))
+
     async def record(self, competition_id: int, key: str) -> GameRecord:
         """Return a game's record.
 

@@ -74,7 +74,7 @@ async def page(request: Request, status: int = 200, wrong: str = "", **given: st
     """Show one tournament; ``wrong`` is the problem of a ruling with these values."""
     site, tournament = site_of(request), await tournament_of(request)
     is_running = tournament.state is CompetitionState.RUNNING
-    summary = await site.service.tournaments.summary(tournament.id, wait=True)
+    summary = await site.service.tournaments.without_table(tournament.id)
     rejudging = site.service.tournaments.rejudgings.get(tournament.id)
     takes_late_bots = FORMAT_TABLES[summary.plan.kind].TAKES_LATE_BOTS
     asked = {"game": request.query_params.get("game", ""), "bot": "", "why": "", "action": "", "annul": ""}
