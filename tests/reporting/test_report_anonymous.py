@@ -2,10 +2,15 @@
 
 import csv
 import random
+import re
 import stat
+import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 from hypothesis import given, settings
@@ -34,7 +39,7 @@ from tournaments.reporting.pseudonyms import (
     draw,
     pseudonyms_for,
 )
-from tournaments.reporting.site.anonymizer import Anonymizer
+from tournaments.reporting.site.anonymizer import SHORT_NAME, Anonymizer, case_class, name_pattern
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import BOT, Action, Entry
 from tournaments.results.store import Store
@@ -226,6 +231,48 @@ def test_key_files_that_cannot_be_used(directory: Path, options: list[str], mess
 def test_names_in_texts(text: str, expected: str) -> None:
     anonymizer = Anonymizer({"al": "Teal Tern", "albert": "Azure Crane"}, ["al", "albert"])
     assert anonymizer.text(text) == expected
+
+
+def plain_pattern(names: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of all names in its simplest form."""
+    longest_first = sorted(names, key=len, reverse=True)
+    short = [rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first if len(name) <= SHORT_NAME]
+    return re.compile(
+        "|".join([*map(re.escape, longest_first[: -len(short) or None]), *short]), re.IGNORECASE
+    )
+
+
+LETTERS = "aAbBsS\u017f\xdf\u1e9e\u03c2\u03c3\u03a3iI\u0130\u0131k\u212a.-]^ \n"
+
+
+@settings(max_examples=100)
+@given(st.sets(st.text(LETTERS, min_size=1, max_size=6), min_size=1, max_size=12), st.data())
+def test_names_are_found_as_if_they_were_compared_one_by_one(names: set[str], data: st.DataObject) -> None:
+    part = st.sampled_from(sorted(names)).flatmap(lambda name: st.sampled_from([name, name.swapcase()]))
+    text = "".join(data.draw(st.lists(part | st.text(LETTERS, max_size=3), max_size=8)))
+    found = [match.span() for match in name_pattern(names).finditer(text)]
+    assert found == [match.span() for match in plain_pattern(names).finditer(text)]
+
+
+def test_letters_that_match_one_another_are_of_one_class() -> None:
+    cased = "".join(one for one in map(chr, range(sys.maxunicode + 1)) if {one} != {one.lower(), one.upper()})
+    for letter in cased:
+        alike = re.findall(re.escape(letter), cased, re.IGNORECASE)
+        assert {case_class(one) for one in alike} == {case_class(letter)}
+
+
+@pytest.mark.parametrize("prefix", ["Team ", ""])
+def test_many_names_are_found_quickly(prefix: str) -> None:
+    dice = random.Random(1)
+    names = [f"{prefix}{''.join(dice.choices(ascii_lowercase, k=8))} v{number}" for number in range(300)]
+    texts = [f"{name} took longer than 10 s against {dice.choice(names)}" for name in names]
+    spellings = {*names, *map(str.upper, names), *map(str.lower, names)}
+    took = []
+    for pattern in (name_pattern(spellings), plain_pattern(spellings)):
+        began = time.process_time()
+        assert all(len(pattern.findall(text)) == 2 for text in texts)
+        took.append(time.process_time() - began)
+    assert took[0] < took[1] / 3
 
 
 @pytest.mark.parametrize(
