@@ -16,6 +16,7 @@ from tournaments.course.model import CompetitionState
 from tournaments.database.base import StoreError
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
+from tournaments.web.pages import competitions
 from tournaments.web.views.competition_view import ViewedCompetitions, make_view
 from tournaments.web.views.game_caches import MOST_READ, MoveTimes
 from tournaments.web.views.names import Viewer, Visibility
@@ -166,6 +167,18 @@ async def test_before_the_first_game(tmp_path: Path) -> None:
         page = await played.world.page("student", "/standings")
     assert "Team 1 v1" in page
     assert 'class="cross"' not in page
+
+
+async def test_a_ladder_of_many_bots_has_no_cross_table(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for most, is_crossed in ((3, True), (2, False)):
+        monkeypatch.setattr(competitions, "MOST_CROSSED", most)
+        page = await played.world.page("student", "/standings")
+        assert ('class="cross' in page) == is_crossed
+        assert ("no cross table of more than 2 bots" in page) == (not is_crossed)
+    bot = await played.world.page("student", "/competitions/practice/bots/Team_1_v1")
+    assert "Team 2 v1" in bot.partition('id="opponents"')[2].partition("</section>")[0]
 
 
 async def test_a_course_without_a_practice_ladder(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
