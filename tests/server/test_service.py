@@ -90,6 +90,28 @@ async def test_an_upload_that_is_not_permitted_leaves_nothing(
         assert [one.id for one in harness.course.versions.of_team(first.team_id)] == [first.id]
 
 
+async def test_simultaneous_uploads_that_are_not_permitted_leave_nothing(
+    tmp_path: Path, checks: FakeChecks
+) -> None:
+    async with open_service(tmp_path, uploads_per_day=1) as harness:
+        team = harness.course.teams.add("Team 1", NOW)
+        student = add_student(harness.course, team)
+        refused = []
+
+        async def submit(number: int) -> None:
+            try:
+                await harness.service.submit(bot(number), team.id, student.id, "api", NOW)
+            except CourseError as error:
+                refused.append(str(error))
+
+        async with trio.open_nursery() as nursery:
+            for number in range(8):
+                nursery.start_soon(submit, number)
+        assert len(refused) == 7
+        (version,) = harness.course.versions.of_team(team.id)
+        assert list(harness.service.contents.digests()) == [version.content]
+
+
 @pytest.mark.parametrize("limit", ["team_storage_mb", "course_storage_mb"])
 async def test_built_bots_count_as_storage(tmp_path: Path, checks: FakeChecks, limit: str) -> None:
     async with open_service(tmp_path) as harness:

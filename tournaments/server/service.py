@@ -6,6 +6,7 @@ Bots run in processes of their own, which end with this one.  All requested work
 a restart suffices after a crash.
 """
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -79,6 +80,8 @@ class Service:
         """Games that teams ask for."""
         self._context, self._bots, self._cores = context, bots, cores
         self._practice = Practice(context)
+        self._uploading: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
+        """Lock of each team, so that an upload which another one excludes is not written to the disk."""
         config = context.config
         self._mailer = (
             None
@@ -123,7 +126,10 @@ class Service:
         team's newest version has the same files.  Raises CourseError if the team was not allowed to
         upload at that time; ContentError, StoreError if the upload could not be stored.
         """
-        version, is_new = await trio.to_thread.run_sync(self._keep, upload, team_id, account_id, origin, at)
+        async with self._uploading[team_id]:
+            version, is_new = await trio.to_thread.run_sync(
+                self._keep, upload, team_id, account_id, origin, at
+            )
         if not version.state.is_decided:
             self._qualifying.queued(version.id)
         return version, is_new
