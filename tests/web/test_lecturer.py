@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import tempfile
 import zipfile
@@ -813,6 +814,30 @@ async def test_a_download_that_fails_leaves_no_files(
     async with played.world.browser("lecturer") as browser:
         assert sentence in unescape(await browser.text(f"{CUP}/games.csv", 503))
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "wanted", "status"),
+    [
+        ("GET", "bytes=0-3", 206),
+        ("GET", "bytes=1000000-", 416),
+        ("GET", "bytes=x", 400),
+        ("HEAD", "bytes=0-3", 200),
+    ],
+)
+async def test_a_download_of_a_range_leaves_no_files(
+    played: Played, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str, wanted: str, status: int
+) -> None:
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    async with played.world.browser("lecturer") as browser:
+        answer = await browser.request(method, f"{CUP}/games.csv", headers={"Range": wanted})
+    assert answer.status_code == status
+    if status == 206:
+        assert answer.text == "key,"
+    assert list(folder.iterdir()) == []
+    assert not any(str(folder) in os.path.realpath(one) for one in Path("/proc/self/fd").iterdir())
 
 
 async def test_marks_of_students_who_are_not_in_the_roster_are_not_published(played: Played) -> None:

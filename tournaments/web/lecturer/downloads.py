@@ -7,12 +7,14 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import trio
 import trio_parallel
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
+from starlette.types import Receive, Scope, Send
 from trio.lowlevel import RunVar
 
 from tournaments.course.model import Competition
@@ -131,6 +133,30 @@ def _packed(title: str, pseudonyms: dict[str, str] | None, location: Location, f
     return report_zip(location, folder, title, pseudonyms)
 
 
+class _OpenFileResponse(FileResponse):
+    """Response with an open file that is in no folder any more, so that nothing is left of it."""
+
+    def __init__(self, file: BinaryIO, name: str, media_type: str) -> None:
+        self._file = file
+        super().__init__(
+            f"/proc/self/fd/{file.fileno()}",
+            media_type=media_type,
+            filename=name,
+            headers={"Cache-Control": "no-store"},
+            background=BackgroundTask(self._close),  # after HEAD, to which only the headers are sent
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:  # a range that cannot be sent does not come to ``background``
+            with trio.CancelScope(shield=True):
+                await self._close()
+
+    async def _close(self) -> None:
+        await in_thread(self._file.close)
+
+
 async def _file_response(
     request: Request,
     tournament: Competition,
@@ -138,7 +164,7 @@ async def _file_response(
     name: str,
     media_type: str,
 ) -> Response:
-    """Make a file in a worker process and send it; it is removed afterwards.
+    """Make a file in a worker process and send it; its folder is removed before that.
 
     Raises:
         Unavailable: The file takes too long, or cannot be made.
@@ -149,17 +175,11 @@ async def _file_response(
     folder = Path(await in_thread(lambda: tempfile.mkdtemp(prefix="kalarena-download-")))
     try:
         path = await _in_worker(make, location, folder, name)
-    except BaseException:
+        file = await in_thread(path.open, "rb")
+    finally:
         with trio.CancelScope(shield=True):
-            await _remove(folder)
-        raise
-    return FileResponse(
-        path,
-        media_type=media_type,
-        filename=name,
-        headers={"Cache-Control": "no-store"},
-        background=BackgroundTask(_remove, folder),
-    )
+            await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return _OpenFileResponse(file, name, media_type)
 
 
 async def _in_worker(
@@ -177,10 +197,6 @@ async def _in_worker(
         ) from error
     except (StoreError, ReportError, OSError, trio_parallel.BrokenWorkerError) as error:
         raise Unavailable(f"{name} cannot be made: {error}") from error
-
-
-async def _remove(folder: Path) -> None:
-    await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 ROUTES = (
