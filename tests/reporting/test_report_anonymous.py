@@ -43,6 +43,7 @@ from tournaments.reporting.site.anonymizer import SHORT_NAME, Anonymizer, case_c
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import BOT, Action, Entry
 from tournaments.results.store import Store
+from tournaments.schedule.plan import Plan
 
 NAMES = ("Quixotic-7", "zyzzyva bot", "Ümläut<&>", 'it\'s "me"')
 PRIVATE = ("private words", "the-lecturers-machine", "/home/", "/opt/python", "a note for", "d1g3st")
@@ -160,6 +161,27 @@ def test_the_table_is_the_same_under_other_names(keeps: dict[str, object], games
         )
         for line in results.table
     ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "shown"),
+    [
+        ({"kind": "swiss", "scoring": "match"}, {"kind": "swiss", "scoring": "match"}),
+        ({"kind": "knockout", "seeding": "random"}, {"kind": "knockout", "seeding": "random"}),
+        (
+            {"kind": "gauntlet", "challengers": ["random"]},
+            {"kind": "gauntlet", "challengers": ["Amber Heron"]},
+        ),
+    ],
+)
+def test_bots_may_be_named_like_a_format_or_its_options(
+    parameters: dict[str, object], shown: dict[str, object]
+) -> None:
+    names = {"random": "Amber Heron", "swiss": "Teal Tern", "match": "Azure Crane", "gauntlet": "Jade Ibis"}
+    before = replace(summary_of(list(names)), plan=Plan(parameters))
+    after = Anonymizer(names, list(names)).summary(before)
+    assert after.plan == Plan(shown)
+    assert {line.name for line in after.table} == set(names.values())
 
 
 def test_pseudonyms_stay(directory: Path) -> None:

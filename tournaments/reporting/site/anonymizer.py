@@ -118,7 +118,7 @@ class Anonymizer:
             name=self.text(summary.name),
             file_bots=[self.name(name) for name in summary.file_bots],
             anchor=None if summary.anchor is None else self.name(summary.anchor),
-            plan=replace(summary.plan, format=self._everywhere(dict(summary.plan.format))),
+            plan=replace(summary.plan, format=self._format(summary.plan.format)),
             kept=[(known or {}).get(game) or self._game(game) for game in summary.kept],
             journal=[self._entry(entry) for entry in summary.journal],
         )
@@ -178,7 +178,7 @@ class Anonymizer:
         shown = ("annul", "games", "keeps_annulled", "replaces", "what", "opponent", "for_round", "shortens")
         data = {key: entry.data[key] for key in shown if key in entry.data}
         for key in {"replaces", "opponent"} & data.keys():
-            data[key] = self._everywhere(data[key])
+            data[key] = self.name(data[key])
         return replace(
             entry,
             subject=self.name(entry.subject) if named else entry.subject,
@@ -187,15 +187,12 @@ class Anonymizer:
             at=entry.at[:DATE],
         )
 
-    def _everywhere(self, value: Any) -> Any:
-        match value:
-            case dict():
-                return {key: self._everywhere(part) for key, part in value.items()}
-            case list() | tuple():
-                return [self._everywhere(part) for part in value]
-            case str():
-                return self.name(value)
-        return value
+    def _format(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        # Challengers alone are bots: a bot may be named like a format, or like one of its options.
+        shown = dict(parameters)
+        if "challengers" in shown:
+            shown["challengers"] = [self.name(name) for name in shown["challengers"]]
+        return shown
 
 
 def _spellings(name: str) -> set[str]:
