@@ -315,6 +315,31 @@ def test_a_changed_late_bot_withdraws_and_joins_under_another_name(out: Path, tm
     assert refused.startswith("the files of mine have changed since it was added, ")
 
 
+@pytest.mark.parametrize("text", ['"mine.py"', '{bot = "mine.py", name = "ann (monday)"}'])
+def test_a_bot_of_the_file_that_has_withdrawn_needs_no_files(tmp_path: Path, text: str) -> None:
+    """Its files change when its author goes on, and may be gone later."""
+    bot, out = own_bot(tmp_path), tmp_path / "out"
+    file = write_tournament(tmp_path, CUP.replace('"random:1"', text))
+    name = "ann (monday)" if "monday" in text else "mine"
+    run(out)
+    bot.write_text(bot.read_text() + "\n# better\n")
+    do("add", out, str(bot), "--replaces", name, "--name", "ann (friday)")
+    run(out)
+    assert line_of(out, "ann (friday)")["played"] == 4
+    do("withdraw", out, "ann (friday)")
+    bot.unlink()
+    do("replay", out, KEY)
+    run(out)
+    assert AGAIN in keys_of(out)
+    assert line_of(out, name)["withdrawn"] is True
+    is_clean(out)
+    do("restore", out, name)
+    assert "mine.py" in do("run", file, "--out", out, fails=True)
+    own_bot(tmp_path)
+    run(out)
+    is_clean(out)
+
+
 def test_a_late_bot_that_has_withdrawn_needs_no_files(out: Path, tmp_path: Path) -> None:
     bot = own_bot(tmp_path / "late")
     do("add", out, str(bot))

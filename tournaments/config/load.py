@@ -1,6 +1,6 @@
 """Tournament files: the parser of tournament.toml, with clear error messages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from tournaments.config.tournament import (
     must_confine,
     name_clash,
 )
-from tournaments.config.tournament_file import Openings, TournamentFile
+from tournaments.config.tournament_file import BotContext, BotEntry, Openings, TournamentFile
 from tournaments.files.toml_file import TomlError, read_toml
 from tournaments.files.validation_errors import problem_lines, suggestion
 
@@ -33,16 +33,19 @@ class ConfigError(ValueError):
     """A tournament file cannot be used; the message has one line for each problem."""
 
 
-def load_tournament(path: Path, sandbox_mode: str | None = None) -> Tournament:
+def load_tournament(
+    path: Path, sandbox_mode: str | None = None, withdrawn: Mapping[int, Player] | None = None
+) -> Tournament:
     """Read a tournament file.  Raises ConfigError with all problems, a line each.
 
-    ``sandbox_mode`` replaces the sandbox mode of the file, if it is not None.
+    ``sandbox_mode`` replaces the sandbox mode of the file, if it is not None.  The bots ``withdrawn``, see
+    ``withdrawn_players``, need no files.
     """
     try:
         data = read_toml(path)
     except TomlError as error:
         raise ConfigError(f"{path}: {error}") from error
-    return _build(data, path.parent, path.stem, f"{path}: ", sandbox_mode)
+    return _build(data, path.parent, path.stem, f"{path}: ", sandbox_mode, withdrawn)
 
 
 def tournament_of(settings: Mapping[str, Any], folder: Path) -> Tournament:
@@ -54,15 +57,21 @@ def tournament_of(settings: Mapping[str, Any], folder: Path) -> Tournament:
 
 
 def _build(
-    data: Mapping[str, Any], folder: Path, name: str, prefix: str, sandbox_mode: str | None = None
+    data: Mapping[str, Any],
+    folder: Path,
+    name: str,
+    prefix: str,
+    sandbox_mode: str | None = None,
+    withdrawn: Mapping[int, Player] | None = None,
 ) -> Tournament:
     """Return the tournament of a file's data, with its bots resolved.
 
     ``name`` is the default of its name; ``prefix`` begins each line of an error; ``sandbox_mode`` replaces
-    the mode in the data.  Raises ConfigError.
+    the mode in the data; the bots ``withdrawn`` need no files.  Raises ConfigError.
     """
+    gone = withdrawn or {}
     try:
-        file = TournamentFile.model_validate(data, context=folder)
+        file = TournamentFile.model_validate(data, context=BotContext(folder, _texts_of(data, gone)))
     except ValidationError as error:
         raise ConfigError(_lines(prefix, problem_lines(error, TournamentFile))) from error
     problems = []
@@ -73,13 +82,14 @@ def _build(
     build_in = build_sandbox(strict=strict)
     for number, entry in enumerate(file.bots, 1):
         try:
-            bot = resolve_bot(entry.bot, folder, entry.name, file.game, build_in=build_in)
+            bot = _file_bot(entry, folder, file.game, build_in, gone.get(number))
         except BotError as error:
             problems.append(f"bots[{number}]: {error}")
             continue
         problems += [f"bots[{number}]: {problem}" for problem in _bad_name(bot.name, bots)]
         bots.append(bot)
-        sources[bot.name] = BotSource(entry.bot, folder.absolute())
+        if bot.command:
+            sources[bot.name] = BotSource(entry.bot, folder.absolute())
     if strict:
         problems += [f"bots[{number}]: {problem}" for number, problem in too_wide(folder, bots)]
     problems += _unknown_bots(file, [bot.name for bot in bots])
@@ -111,6 +121,31 @@ def _build(
         )
     except TournamentError as error:
         raise ConfigError(_lines(prefix, error.problems)) from error
+
+
+def _texts_of(data: Mapping[str, Any], numbers: Collection[int]) -> list[str]:
+    """Return the texts of the bots of these numbers, counted from 1, in data that is not validated yet."""
+    entries = data.get("bots")
+    if not isinstance(entries, list):
+        return []
+    chosen = [entry for number, entry in enumerate(entries, 1) if number in numbers]
+    texts = [entry.get("bot") if isinstance(entry, dict) else entry for entry in chosen]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _file_bot(
+    entry: BotEntry, folder: Path, game: str, build_in: Sandbox | None, gone: Player | None
+) -> Player:
+    """Return the bot of an entry, or ``gone``, the bot of this place that has withdrawn.  Raises BotError."""
+    if gone is not None and entry.name == gone.name:
+        return gone
+    try:
+        bot = resolve_bot(entry.bot, folder, entry.name, game, build_in=build_in)
+    except BotError:
+        if gone is None or entry.name is not None:
+            raise
+        return gone  # its files are not there, and with them its name
+    return gone if gone is not None and bot.name == gone.name else bot
 
 
 def build_sandbox(*, strict: bool) -> Sandbox | None:
@@ -150,6 +185,8 @@ def too_wide(folder: Path, bots: Sequence[Player]) -> Iterator[tuple[int, str]]:
     """
     folder = folder.resolve()
     for number, bot in enumerate(bots, 1):
+        if not bot.command:  # it has withdrawn
+            continue
         others = [(other.name, Path(read)) for other in bots if other is not bot for read in other.reads]
         own = [Path(read) for read in bot.reads]
         for read in [*own, *needed_paths(Path(bot.command[0]), own)]:
@@ -176,7 +213,7 @@ def _openings(folder: Path, game: str, table: Openings, wanted: int) -> OpeningB
 def _unable(bots: Sequence[Player]) -> Iterator[str]:
     """Yield a sentence for each bot that cannot take openings."""
     for number, bot in enumerate(bots, 1):
-        if "openings" not in bot.capabilities:
+        if bot.command and "openings" not in bot.capabilities:
             yield f"bots[{number}]: {bot.name} {CANNOT_TAKE_OPENINGS}"
 
 

@@ -29,6 +29,7 @@ from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.host_speed import ScaledControl
 from tournaments.config.openings import OpeningBook
 from tournaments.results.game_files import FOLDERS, slug
+from tournaments.results.journal import Entry, withdrawn_bots
 from tournaments.results.store import GAME_MODULE
 from tournaments.schedule.formats.swiss import MATCH
 from tournaments.schedule.pairing import Entrant
@@ -91,6 +92,7 @@ class Tournament(BaseModel):
     """True if the ranking is the default of the format."""
     control: TimeControl
     bots: tuple[Player, ...]
+    """The bots of the file.  Those that have withdrawn may have no command."""
     concurrency: int | None = None
     """Number of games at a time; None is one per core."""
     own_core: bool = False
@@ -158,6 +160,20 @@ class Tournament(BaseModel):
         from tournaments.config.load import tournament_of  # which imports this module
 
         return tournament_of({"bots": list(bots), **settings}, Path(folder))
+
+    def without_withdrawn(self, withdrawn: Mapping[int, Player]) -> "Tournament":
+        """Return the tournament without the files of bots that have withdrawn, which may have changed.
+
+        Args:
+            withdrawn: See ``withdrawn_players``.
+        """
+        bots = tuple(
+            gone if (gone := withdrawn.get(number)) is not None and gone.name == bot.name else bot
+            for number, bot in enumerate(self.bots, 1)
+        )
+        playing = {bot.name for bot in bots if bot.command}
+        sources = {name: source for name, source in self.sources.items() if name in playing}
+        return self.model_copy(update={"bots": bots, "sources": sources})
 
     def with_memory_of(self, identity: Mapping[str, Any] | None) -> "Tournament":
         """Return the tournament with the memory limit of the stored results, if its file has none.
@@ -267,6 +283,20 @@ class Tournament(BaseModel):
             "pondering": self.control.ponder,
             "bots": {bot.name: bot.digest for bot in self.bots},
         }
+
+
+def withdrawn_players(identity: Mapping[str, Any] | None, journal: Sequence[Entry]) -> dict[int, Player]:
+    """Return the bots of a file that have withdrawn, without commands, by their numbers from 1.
+
+    They play no game: neither their files nor their digests of today are needed.
+
+    Args:
+        identity: The result of ``Tournament.identity`` when the results were begun; None if there are none.
+        journal: The journal of these results.
+    """
+    gone = withdrawn_bots(journal)
+    stored = enumerate(((identity or {}).get("bots") or {}).items(), 1)
+    return {number: Player(name, (), "", digest) for number, (name, digest) in stored if name in gone}
 
 
 def must_confine(*, untrusted: bool, sandbox_mode: str) -> bool:

@@ -1,8 +1,9 @@
 """Model of a tournament file: its tables and keys."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     BaseModel,
@@ -114,6 +115,15 @@ class LimitsTable(_Model):
         return Limits(**self.model_dump())
 
 
+class BotContext(NamedTuple):
+    """Context for the validation of bots."""
+
+    folder: Path
+    """Folder for relative paths."""
+    not_needed: Collection[str] = ()
+    """Texts of bots that have withdrawn: they may name nothing any more."""
+
+
 class BotEntry(_Model):
     """One of ``bots``: a text as on the command line of `kalarena play`, or a table with these keys."""
 
@@ -123,8 +133,9 @@ class BotEntry(_Model):
     @field_validator("bot")
     @classmethod
     def _startable(cls, bot: str, info: ValidationInfo) -> str:
-        base: Path = info.context or Path()
-        resolve_bot(bot, base)  # raises BotError, a ValueError
+        context: BotContext = info.context or BotContext(Path())
+        if bot not in context.not_needed:
+            resolve_bot(bot, context.folder)  # raises BotError, a ValueError
         return bot
 
     @field_validator("name")

@@ -19,7 +19,7 @@ from referee.errors import RefereeError
 from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
 from tournaments.config.late_entries import with_late_bots
-from tournaments.config.tournament import Tournament
+from tournaments.config.tournament import Tournament, withdrawn_players
 from tournaments.config.tournament_config import TournamentConfig
 from tournaments.engines.base import Engine, EngineError, OnStart, WorkerLostError
 from tournaments.files.durable import os_errors_as, sync_filesystem
@@ -195,9 +195,12 @@ def open_run(tournament: Tournament, store: Store, base: Path | None = None, *, 
     identity = store.identity()
     config = None if identity is None else store.config()
     tournament = tournament.with_memory_of(identity).with_ranking_of(config).with_openings_of(config)
+    journal = store.journal()
+    if base is not None:
+        tournament = tournament.without_withdrawn(withdrawn_players(identity, journal))
     store.check_identity(tournament.identity())
     if base is not None:
-        tournament = with_late_bots(tournament, store.journal(), base)
+        tournament = with_late_bots(tournament, journal, base)
     run = Run(tournament, store, is_new=identity is None)
     if claim:
         run.claim()

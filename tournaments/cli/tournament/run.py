@@ -22,11 +22,11 @@ from tournaments.cli.tournament.engine_options import LOCAL, EngineOptions, engi
 from tournaments.cli.tournament.live import open_view
 from tournaments.cli.tournament.outcome import Outcome, Results, same_command
 from tournaments.config.load import ConfigError, load_tournament
-from tournaments.config.tournament import Tournament
+from tournaments.config.tournament import Tournament, withdrawn_players
 from tournaments.engines.base import Engine
 from tournaments.engines.remote.extra import ClusterError, SchedulerLostError
 from tournaments.processes.process_settings import prepare_for_many_games, stopping_signals
-from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
+from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory, find_store
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_files import FORMS, GameFilesError
 from tournaments.results.rulings import RulingError
@@ -101,8 +101,9 @@ def command(
     """
     shown = not (as_json or quiet)
     options = EngineOptions(engine, scheduler, credentials)
+    directory = out or Path("results") / file.stem
     try:
-        tournament = load_tournament(file, sandbox_mode)
+        tournament = load_tournament(file, sandbox_mode, _withdrawn_in(directory))
         if game_files is not None:
             tournament = tournament.model_copy(update={"game_files": game_files})
         sandbox = find_sandbox(tournament.sandbox_mode)
@@ -111,7 +112,7 @@ def command(
     except (ConfigError, SandboxError) as error:
         raise (Fault if getattr(error, "is_ours", False) else Usage)(str(error)) from error
     outcome = run_in(
-        out or Path("results") / file.stem,
+        directory,
         tournament,
         sandbox,
         base=file.parent,
@@ -129,6 +130,19 @@ def command(
         raise SystemExit(INTERRUPTED)
     if outcome.report.unplayed:
         raise Fault(outcome.missing())
+
+
+def _withdrawn_in(directory: Path) -> dict[int, Player]:
+    """Return the bots of the file that have withdrawn, see ``withdrawn_players``.
+
+    There are none in a directory without readable results: the run itself has the message on it.
+    """
+    try:
+        path = find_store(directory, missing=DirectoryError, unreadable=DirectoryError)
+        with Store(path, read_only=True) as store:
+            return withdrawn_players(store.identity(), store.journal())
+    except (DirectoryError, StoreError):
+        return {}
 
 
 def run_in(
