@@ -166,6 +166,34 @@ def test_a_bot_does_not_return_after_rounds_were_paired_without_it(out: Path) ->
     assert "rounds were paired without it since" in do("restore", out, "greedy", "--why", "y", fails=True)
 
 
+@pytest.mark.parametrize("kind", ["swiss", "knockout"])
+@pytest.mark.parametrize("option", ["--keep", "--annul"])
+def test_a_withdrawal_that_ends_a_round_is_taken_back(tmp_path: Path, kind: str, option: str) -> None:
+    """Nothing was played since: the next round is paired anew, from all results."""
+    text = CUP.replace('"random:1"', '"minimax:2", "random:1"') + f'format = "{kind}"\n'
+    for name in ("whole", "stopped"):
+        write_tournament(tmp_path / name, text)
+    whole, stopped = tmp_path / "whole" / "out", tmp_path / "stopped" / "out"
+    run(whole)
+    *others, last = [key for key in kept(whole) if key.startswith("r001")]
+    stopped.mkdir()
+    with Store(whole / "results.db", read_only=True) as store, Store(stopped / "results.db") as copy:
+        config = store.config()
+        copy.claim(config.pop("name"), config, store.identity() or {})
+        for key in others:
+            game = next(game for game in store.games() if game.key == key)
+            copy.add(store.record(key), game.round, game.pair)
+        gone = next(game for game in store.games() if game.key == last).first
+    do("withdraw", stopped, gone, option)
+    do("restore", stopped, gone)
+    with Store(stopped / "results.db", read_only=True) as store:
+        history = TournamentResults.load(store).history
+    assert history.at(2) == history.results
+    run(stopped)
+    assert keys_of(stopped) == keys_of(whole)
+    is_clean(stopped)
+
+
 # Late bots
 
 

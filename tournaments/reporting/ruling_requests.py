@@ -34,11 +34,10 @@ def withdrawal(summary: TournamentResults, bot: str, annul: bool | None = None) 
 def restoration(summary: TournamentResults, subject: str) -> Ruling:
     """Return the ruling that restores a void game or a withdrawn bot, ``subject``.
 
-    Raises RulingError if rounds were paired without the bot meanwhile.
+    Raises RulingError if rounds have begun without the bot meanwhile.
     """
     left = summary.rulings.withdrawn.get(subject)
-    under_way = round_under_way(summary.schedule, summary.history)
-    if left is not None and pairs_rounds(summary.plan.kind) and left.round < under_way:
+    if left is not None and pairs_rounds(summary.plan.kind) and left.round < summary.rulings.rounds_begun:
         raise RulingError(
             f"{subject!r} withdrew in round {left.round}, and rounds were paired without it since; where "
             "late bots are taken, let it join anew (kalarena tournament add, with another --name)"
@@ -101,7 +100,7 @@ def entries_of(
     """Return the entries for rulings, for ``Store.note``.  Raises RulingError for an invalid ruling.
 
     ``by`` is the login of the account that makes them, None on the command line.
-    All have one round and one moment: a replacement begins when the replaced bot ends.
+    All have one moment, and but for restored bots one round: a replacement begins when the replaced bot ends.
     """
     under_way = round_under_way(summary.schedule, summary.history)
     at = now.isoformat(timespec="seconds")
@@ -113,7 +112,11 @@ def entries_of(
             data["games"] = known.games_of(ruling.subject)
         if by is not None:
             data["by"] = by
-        entry = Entry(ruling.action, ruling.subject, " ".join(why.split()), under_way, at, data)
+        number = under_way
+        if data.get("what") == BOT and ruling.subject in known.withdrawn and pairs_rounds(summary.plan.kind):
+            # A withdrawal may complete a round. Until the next one begins, it is paired again with the bot.
+            number = min(number, known.withdrawn[ruling.subject].round)
+        entry = Entry(ruling.action, ruling.subject, " ".join(why.split()), number, at, data)
         known.check(entry)
         entries.append(entry)
     if any(entry.action in ON_PAIRINGS for entry in entries):
