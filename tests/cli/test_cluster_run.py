@@ -101,6 +101,27 @@ async def test_the_command_for_workers_and_refusals_are_passed_to_alert(
     assert len(alerts) == 2
 
 
+def test_no_worker_is_awaited_if_all_games_are_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scheduler(*_: object) -> None:
+        raise AssertionError("a scheduler was started")
+
+    monkeypatch.setattr(remote_engine, "open_scheduler_here", scheduler)
+    command = (
+        "tournament",
+        "run",
+        write_tournament(tmp_path, ONE_ROUND),
+        "--out",
+        tmp_path / "out",
+        *UNCONFINED,
+    )
+    assert invoke(*command).exit_code == 0
+    result = invoke(*command, "--engine", DASK)
+    assert result.exit_code == 0, result.output
+    assert "all of 6 games are in" in result.stderr
+
+
 def test_control_groups_are_not_required_of_other_hosts() -> None:
     best = Sandbox(Tier.CGROUP, cgroup="/sys/fs/cgroup/x")
     assert EngineOptions(DASK).sandbox(best) == Sandbox(Tier.BUBBLEWRAP)

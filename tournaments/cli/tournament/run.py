@@ -200,11 +200,12 @@ def run_in(
                 )
             if shown and run.report.before:
                 print_message(_going_on(run, directory))
+            options = options or EngineOptions()
+            if options.engine != LOCAL and not bots and not run.due():
+                options = EngineOptions()  # the local engine starts no worker before a game
             with single_error(*SHOWN_ERRORS), prepare_for_many_games(), _stopped_once() as stopping:
                 interrupted = trio.run(
-                    partial(
-                        _run, run, directory, sandbox, kind, stopping, options or EngineOptions(), bots, claim
-                    ),
+                    partial(_run, run, directory, sandbox, kind, stopping, options, bots, claim),
                     concurrency or tournament.concurrency,
                     shown,
                 )
