@@ -325,6 +325,25 @@ def test_a_late_bot_that_could_read_other_files_is_refused_if_the_sandbox_is_req
     assert line.startswith(f"wide could read all of {bot.parent}, and with it mine: ")
 
 
+def test_a_bot_that_could_read_other_files_is_not_added_if_the_sandbox_is_required(tmp_path: Path) -> None:
+    """The next run would be refused."""
+    needs_sandbox()
+    file, late = own_bot(tmp_path / "bots"), own_bot(tmp_path / "late")
+    text = CUP.replace('"off"', '"required"').replace('"random:1"', f'"{file}"')
+    cup, out = write_tournament(tmp_path / "cup", text), tmp_path / "cup" / "out"
+    run(out)
+    refused = do("add", out, str(file.parent), "--name", "wide", fails=True)
+    assert refused.startswith(f"wide could read all of {file.parent}, and with it mine: ")
+    refused = do("add", out, str(own_bot(cup.parent).parent), "--name", "wide", fails=True)
+    assert refused.startswith(f"wide could read all of {cup.parent}: ")
+    do("add", out, str(late), "--name", "late")
+    refused = do("add", out, str(late.parent), "--name", "wide", fails=True)
+    assert refused.startswith(f"wide could read all of {late.parent}, and with it late: ")
+    do("add", out, str(file.parent), "--name", "wide", "--replaces", "mine")  # which plays no more
+    run(out)
+    is_clean(out)
+
+
 def test_a_changed_late_bot_withdraws_and_joins_under_another_name(out: Path, tmp_path: Path) -> None:
     """The advice of the refusal."""
     bot = own_bot(tmp_path / "late")

@@ -1,5 +1,6 @@
 """`kalarena tournament void`, `replay`, `withdraw`, `restore`, `pair`, `add` and `journal`: rulings."""
 
+import contextlib
 import json
 import shlex
 from collections.abc import Sequence
@@ -9,12 +10,15 @@ from pathlib import Path
 
 import click
 
+from referee.judge.results import Player
 from tournaments.bots.errors import BotError
+from tournaments.bots.resolve import resolve_bot
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.outcome import program
 from tournaments.cli.tournament.results import open_results
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.late_entries import late_bot, note_of, unfit
+from tournaments.config.load import too_wide
 from tournaments.config.tournament_file import MAX_ROUNDS
 from tournaments.reporting.ruling_requests import (
     PairingRequest,
@@ -28,6 +32,7 @@ from tournaments.reporting.ruling_requests import (
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
 
 _DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 _WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, which the report shows.")
@@ -168,7 +173,7 @@ def add_command(
     directory: Path, bot: str, name: str | None, replaces: str | None, annul: bool | None, why: str
 ) -> None:
     """Let BOT join: a sample bot's name, a path, or a command line, as in a tournament file."""
-    with open_results(directory) as (_, results):
+    with open_results(directory) as (store, results):
         kind = FORMAT_TABLES[results.plan.kind]
         if not kind.TAKES_LATE_BOTS:
             raise Usage(
@@ -180,12 +185,33 @@ def add_command(
         except BotError as error:
             raise Usage(str(error)) from error
         problems = list(unfit(player, results.bots, openings=bool(results.plan.openings)))
+        if results.must_confine:
+            others = _players_beside(store, results, replaces)
+            problems += [problem for _, problem in too_wide(directory, [*others, player])]
         if problems:
             raise Usage("\n".join(problems))
         leaves = replaces is not None and replaces not in results.rulings.withdrawn
     rulings = [withdrawal(results, replaces, annul)] if replaces is not None and leaves else []
     rulings.append(Ruling(Action.ADD, player.name, note_of(player, bot, str(Path.cwd().resolve()), replaces)))
     _rule(directory, rulings, why)
+
+
+def _players_beside(store: Store, results: TournamentResults, replaced: str | None) -> list[Player]:
+    """Return the players that play beside a new one, as far as they are known.
+
+    The store has no paths of bots but those in records of games, and those of late bots in the journal.
+    """
+    names = set(results.bots) - set(results.rulings.withdrawn) - {replaced}
+    found: dict[str, Player] = {}
+    for game in reversed(results.kept):
+        if not names.isdisjoint({game.first, game.second} - found.keys()):
+            found |= {player.name: player for player in store.record(game.key).players}
+    for entry in results.journal:
+        if entry.action is Action.ADD and entry.subject not in found:
+            with contextlib.suppress(BotError):  # the next run names it
+                base = Path(entry.data["base"])
+                found[entry.subject] = resolve_bot(entry.data["bot"], base, entry.subject)
+    return [player for name, player in found.items() if name in names]
 
 
 @click.command("journal")
