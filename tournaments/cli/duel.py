@@ -23,7 +23,7 @@ from tournaments.cli.measuring import (
 )
 from tournaments.cli.tournament.outcome import Outcome
 from tournaments.cli.tournament.results import terminal_width
-from tournaments.config.format_tables import SprtTable
+from tournaments.config.format_tables import MIN_ERROR, SprtTable
 from tournaments.config.tournament import Tournament, name_clash
 from tournaments.reporting.tables import json_text
 from tournaments.reporting.tournament_results import TournamentResults
@@ -163,8 +163,8 @@ def _test(sprt: str | None, alpha: float | None, beta: float | None, max_games: 
         if not -2000 <= elo0 < elo1 <= 2000:
             raise Usage(f"--sprt {sprt}: the first number must be below the second, both from -2000 to 2000")
     for name, value in (("alpha", alpha), ("beta", beta)):
-        if value is not None and not 0 < value < 0.5:
-            raise Usage(f"--{name} {value:g}: must be above 0 and below 0.5")
+        if value is not None and not MIN_ERROR <= value < 0.5:
+            raise Usage(f"--{name} {value}: must be at least {MIN_ERROR:g} and below 0.5")
     if max_games is not None and not 2 <= max_games <= MOST_GAMES:
         raise Usage(f"--max-games {max_games}: must be from 2 to {MOST_GAMES}")
     return SprtTable(

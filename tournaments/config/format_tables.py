@@ -33,6 +33,9 @@ class FormInput:
 MAX_PAIRS = 100
 """Documented bound on pairs of games between two bots in one round."""
 
+MIN_ERROR = 1e-12
+"""Documented bound on the error probabilities of an SPRT: the bounds of far smaller ones are infinite."""
+
 Pairs = Annotated[
     int,
     Field(
@@ -181,8 +184,10 @@ class SprtTable(_Format):
     elo1: float = Field(
         50.0, allow_inf_nan=False, ge=-2000, le=2000, title="Stronger: at least this Elo difference"
     )
-    alpha: float = Field(0.05, gt=0, lt=0.5, title="Probability of accepting a bot that is not stronger")
-    beta: float = Field(0.05, gt=0, lt=0.5, title="Probability of rejecting a bot that is stronger")
+    alpha: float = Field(
+        0.05, ge=MIN_ERROR, lt=0.5, title="Probability of accepting a bot that is not stronger"
+    )
+    beta: float = Field(0.05, ge=MIN_ERROR, lt=0.5, title="Probability of rejecting a bot that is stronger")
     max_games: Annotated[int, FormInput(step="2")] = Field(2000, ge=2, le=1_000_000, title="Most games")
     batch: int = Field(16, ge=2, le=10_000, multiple_of=2, title="Games in a batch")
 

@@ -59,9 +59,10 @@ def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise OpeningError(f"{path} cannot be read: {why}") from error
+    except UnicodeDecodeError as error:
+        raise OpeningError(f"{path} cannot be read: it is not UTF-8 text") from error
+    except (OSError, ValueError) as error:  # a path with a NUL character
+        raise OpeningError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from error
     openings, problems = [], []
     for number, line in enumerate(lines, 1):
         text = " ".join(line.partition("#")[0].split())

@@ -60,11 +60,10 @@ def read_people(path: Path) -> People:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")  # spreadsheets put a byte order mark first
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (
-            error.strerror if isinstance(error, OSError) else "it is not UTF-8 text (save it as CSV UTF-8)"
-        )
-        raise PeopleError(f"cannot be read: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise PeopleError("cannot be read: it is not UTF-8 text (save it as CSV UTF-8)") from error
+    except (OSError, ValueError) as error:  # a path with a NUL character
+        raise PeopleError(f"cannot be read: {getattr(error, 'strerror', error)}") from error
     try:
         rows = spreadsheet_rows(text)
     except SpreadsheetError as error:
