@@ -125,6 +125,17 @@ def test_time_controls(control: TimeControl, text: str) -> None:
     assert time_control(control) == text
 
 
+def test_an_opening_that_is_too_long_for_a_tag_is_a_comment() -> None:
+    for length in (128, 129):
+        opening = " ".join("1" * length)
+        text = pgn_of(make_record(opening=opening), "Cup", 1)
+        (found,) = headers_of(text)
+        comments = [comment.replace("\n ", " ") for comment in re.findall(r"\{(.*?)\}", text, re.DOTALL)]
+        is_tag = length == 128
+        assert found.get("Opening") == (opening if is_tag else None)
+        assert (f"opening: {opening}" in comments) == (not is_tag)
+
+
 def test_an_unreadable_time_is_unknown() -> None:
     (found,) = headers_of(pgn_of(make_record(started_at="yesterday"), "Cup", 1))
     assert (found["Date"], "UTCDate" in found) == ("????.??.??", False)

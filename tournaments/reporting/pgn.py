@@ -45,11 +45,12 @@ def pgn_of(record: GameRecord, event: str, round_number: int) -> str:
         "Black": record.players[1].name,
         "Result": RESULTS[result.winner],
     }
+    fits = len(record.opening) <= LONGEST_VALUE  # a part of an opening would be another opening
     others = {
         "FinalScore": "" if result.score is None else f"{result.score[0]}-{result.score[1]}",
         "GameId": record.key,
         "GameVariant": record.game,  # "Variant" is a variant of chess: readers look it up
-        "Opening": record.opening,
+        "Opening": record.opening if fits else "",
         "PlyCount": str(len(record.moves)),
         "Reason": result.reason.value,
         "Termination": TERMINATIONS.get(result.reason, RULES_INFRACTION),
@@ -61,6 +62,7 @@ def pgn_of(record: GameRecord, event: str, round_number: int) -> str:
     tags = [_tag(name, value or UNKNOWN) for name, value in roster.items()]
     tags += [_tag(name, value) for name, value in others.items() if value]
     comments = [_comment(" ".join(move.move for move in record.moves)), _comment(result.detail)]
+    comments += [] if fits else [_comment(f"opening: {record.opening}")]
     moves = [line for comment in comments if comment for line in comment]
     return "\n".join([*tags, "", *moves, RESULTS[result.winner], "", ""])
 
