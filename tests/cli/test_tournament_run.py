@@ -248,11 +248,34 @@ def test_a_run_of_an_earlier_version_keeps_its_ranking(tmp_path: Path, kind: str
     with Store(tmp_path / "out" / "results.db") as store:
         identity, config = store.identity(), store.config()
         assert identity is not None
+        del config["has_default_ranking"]
         store.claim(config.pop("name"), {**config, "ranking": "points"}, identity)
+    assert criteria() == ["points", "wins"]
     assert criteria() == ["points", "wins"]
     path = tmp_path / "cup.toml"
     path.write_text('ranking = "score"\n' + path.read_text())
     assert criteria() == ["score", "wins"]
+
+
+@pytest.mark.parametrize(
+    ("format_", "ranking"),
+    [
+        ('"swiss"', ["points", "buchholz", "head-to-head", "wins"]),
+        ('{kind = "gauntlet", challengers = ["greedy"]}', ["score", "wins"]),
+    ],
+)
+def test_a_ranking_by_points_is_taken_back(tmp_path: Path, format_: str, ranking: list[str]) -> None:
+    text = f'game = "kalah(1,1)"\nformat = {format_}\nbots = ["first_legal", "greedy"]\n'
+    text += 'sandbox = {mode = "off"}\n'
+
+    def criteria(line: str) -> object:
+        path = write_tournament(tmp_path, line + text)
+        return one_object(invoke("tournament", "run", path, "--out", tmp_path / "out", "--json").stdout)[
+            "criteria"
+        ]
+
+    assert criteria('ranking = "points"\n') == ["points", "wins"]
+    assert criteria("") == ranking
 
 
 # Interruption

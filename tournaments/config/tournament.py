@@ -48,6 +48,8 @@ DEFAULT_RANKINGS = {"gauntlet": "score", "placement": "rating", "swiss": "swiss"
 
 In a gauntlet and a placement, bots play unequal numbers of games.
 """
+EARLIER_RANKED_BY_POINTS = ("gauntlet", "placement")
+"""Formats whose default ranking was ``points`` in earlier versions."""
 
 
 CANNOT_TAKE_OPENINGS = (
@@ -194,10 +196,13 @@ class Tournament(BaseModel):
         Args:
             config: ``TournamentConfig.config`` as it is stored; None if there is none.
         """
-        stored = (config or {}).get("ranking")
-        if stored != DEFAULT_RANKING or not self.has_default_ranking:
+        stored = config or {}
+        was_default = stored.get("has_default_ranking")
+        if was_default is None:
+            was_default = self.format["kind"] in EARLIER_RANKED_BY_POINTS
+        if stored.get("ranking") != DEFAULT_RANKING or not (was_default and self.has_default_ranking):
             return self
-        return self.model_copy(update={"ranking": stored})
+        return self.model_copy(update={"ranking": DEFAULT_RANKING})
 
     def with_openings_of(self, config: Mapping[str, Any] | None) -> "Tournament":
         """Return the tournament with the openings of its stored games.

@@ -32,6 +32,8 @@ class TournamentConfig:
     """True if bots and their builds must be confined; stored under the key ``untrusted``."""
     scaled: ScaledControl | None = None
     """Time control on each host; None if it is the same on all."""
+    has_default_ranking: bool | None = None
+    """True if the ranking is the default of the format; None if a store of an earlier version lacks it."""
 
     @classmethod
     def of(cls, tournament: "Tournament") -> Self:
@@ -47,6 +49,7 @@ class TournamentConfig:
             anchor_rating=tournament.anchor_rating,
             must_confine=tournament.must_confine,
             scaled=tournament.scaled_control,
+            has_default_ranking=tournament.has_default_ranking,
         )
 
     @classmethod
@@ -63,6 +66,7 @@ class TournamentConfig:
             anchor_rating=config.get("anchor_rating", 0.0),
             must_confine=config.get("untrusted", False),
             scaled=ScaledControl.from_json(config["scaled"]) if config.get("scaled") else None,
+            has_default_ranking=config.get("has_default_ranking"),
             **results,
         )
 
@@ -77,5 +81,6 @@ class TournamentConfig:
             "anchor_rating": self.anchor_rating,
             "untrusted": self.must_confine,
             "scaled": None if self.scaled is None else self.scaled.to_json(),
+            "has_default_ranking": self.has_default_ranking,
             **self.plan.to_json(),
         }
