@@ -149,6 +149,8 @@ def run(tournament: Tournament, out: str | Path, *, concurrency: int | None = No
             'call tournaments.run below `if __name__ == "__main__":`: workers import this script'
         )
     sandbox = find_sandbox(tournament.sandbox_mode)
+    if concurrency is not None:
+        tournament = tournament.with_memory_for(concurrency)
     directory = TournamentDirectory(Path(out))
     directory.refuse_other_files()
     with directory.locked(), Store(directory.store_path) as store:

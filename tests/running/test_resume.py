@@ -98,6 +98,23 @@ def test_a_run_on_another_host_keeps_the_default_memory_limit(
         assert {store.record(key).limits.memory_mb for key in store.played()} == {512}
 
 
+def test_the_default_memory_limit_is_that_of_the_games_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tournament that is continued keeps its limit."""
+    monkeypatch.setattr(tournament, "default_memory_here", lambda games: 512 + (games or 0))
+    path = tmp_path / "cup.toml"
+    for rounds, options in ((1, ("--concurrency", "1")), (2, ("--concurrency", "2")), (3, ())):
+        path.write_text(
+            f'game = "kalah(2,2)"\nconcurrency = 3\nrounds = {rounds}\nbots = ["first_legal", "greedy"]\n'
+        )
+        result = invoke("tournament", "run", path, "--out", tmp_path / "out", "--quiet", *options)
+        assert result.exit_code == 0, result.stderr
+    with Store(tmp_path / "out" / "results.db") as store:
+        assert len(store.played()) == 6
+        assert {store.record(key).limits.memory_mb for key in store.played()} == {513}
+
+
 def test_too_much_memory_for_the_host_is_reported_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

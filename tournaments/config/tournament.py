@@ -177,6 +177,17 @@ class Tournament(BaseModel):
         sources = {name: source for name, source in self.sources.items() if name in playing}
         return self.model_copy(update={"bots": bots, "sources": sources})
 
+    def with_memory_for(self, games: int | None) -> "Tournament":
+        """Return the tournament with the default memory limit of this host, if its file has none.
+
+        Args:
+            games: Number of games at a time; None is one per core.
+        """
+        if not self.has_default_memory:
+            return self
+        limits = replace(self.limits, memory_mb=default_memory_here(games))
+        return self.model_copy(update={"limits": limits})
+
     def with_memory_of(self, identity: Mapping[str, Any] | None) -> "Tournament":
         """Return the tournament with the memory limit of the stored results, if its file has none.
 
@@ -393,10 +404,7 @@ def build_tournament(
         format=dict(format_table),
         **settings,
     )
-    if tournament.has_default_memory:
-        memory_mb = default_memory_here(tournament.concurrency)
-        limits = replace(tournament.limits, memory_mb=memory_mb)
-        tournament = tournament.model_copy(update={"limits": limits})
+    tournament = tournament.with_memory_for(tournament.concurrency)
     if not problems:
         try:
             tournament.plan.schedule(tournament.names, [Entrant() for _ in bots])

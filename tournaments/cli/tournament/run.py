@@ -104,6 +104,8 @@ def command(
     directory = out or Path("results") / file.stem
     try:
         tournament = load_tournament(file, sandbox_mode, _withdrawn_in(directory))
+        if concurrency is not None and engine == LOCAL:
+            tournament = tournament.with_memory_for(concurrency)
         if game_files is not None:
             tournament = tournament.model_copy(update={"game_files": game_files})
         sandbox = find_sandbox(tournament.sandbox_mode)
