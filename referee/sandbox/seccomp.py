@@ -4,7 +4,7 @@ A bot is denied calls that a player of games does not need, and that have been a
 new namespaces, mounts, kernel interfaces, other processes' memory, memory that no limit counts, odd sockets,
 and its own priority.  All else is allowed, since interpreters and virtual machines differ widely in their
 needs.  A denied call does not kill the process: it fails with an errno, so that a library can fall back to
-something else.  One call only seems to be carried out (``NONE``), since programs do not expect that it fails.
+something else.  Two calls only seem to be carried out (``NONE``), since programs do not expect them to fail.
 
 The kernel (5.11 and later) tries the program on every number once and remembers which are allowed whatever
 their arguments; such a call costs nothing.  The others go through a search tree of some twenty instructions.
@@ -170,7 +170,9 @@ UNCOUNTED = {
 denied where memory is counted by reading the processes."""
 
 BOUND = {"sched_setaffinity": (203, 122)}
-"""Calls that are denied with EPERM where a game has cores of its own, which its bots must not leave."""
+"""Calls that only seem to be carried out (``NONE``) where a game has cores of its own, which its bots must
+not leave.  .NET sets the mask of each of its threads to the mask that it has already, and ends if that
+fails."""
 
 DENIED = {
     **{name: errno.name for errno, calls in REFUSED.items() for name in calls},
@@ -261,7 +263,7 @@ def _checks(target: Machine, *, shared_memory: bool, own_core: bool) -> list[tup
         if (number := numbers[target.column]) is not None
     ]
     if own_core:
-        checks += [(numbers[target.column], [_deny(Errno.EPERM)]) for numbers in BOUND.values()]
+        checks += [(numbers[target.column], [_deny(Errno.NONE)]) for numbers in BOUND.values()]
     examined = EXAMINED if shared_memory else EXAMINED | UNCOUNTED
     checks += [(call.numbers[target.column], _examine(call)) for call in examined.values()]
     return sorted(checks, key=lambda check: check[0])

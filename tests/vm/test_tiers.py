@@ -86,7 +86,7 @@ def test_a_suspended_bot_uses_no_processor(boot: Results) -> None:
 @pytest.mark.parametrize(
     ("check", "reported"),
     [
-        pytest.param("own core", ["refused", "1"], id="by the refused system call"),
+        pytest.param("own core", ["widened", "1"], id="by the cpuset and the system call"),
         pytest.param("own cpuset", ["widened", "1"], id="by the cpuset alone"),
         pytest.param("no cpuset", ["widened", "0", "1"], id="but for these"),
     ],

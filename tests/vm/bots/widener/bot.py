@@ -16,7 +16,7 @@ LOOK_S = 0.001
 
 
 def move_to(cores: Iterable[int]) -> bool:
-    """Change the affinity mask; return whether the kernel allows it."""
+    """Change the affinity mask; return whether the call succeeds, which it may do without effect."""
     try:
         os.sched_setaffinity(0, cores)
     except OSError:
