@@ -116,6 +116,9 @@ def runtime_settings(
         "COMPlus_gcServer": "0",
         "DOTNET_PROCESSOR_COUNT": processors,
         "COMPlus_PROCESSOR_COUNT": processors,
+        # .NET 7 to 9 would make a file of 2 TB in memory for compiled code, beyond the limit of a file's size
+        # (SIGXFSZ before Main).  The tiers that refuse such files make .NET do without it.
+        "DOTNET_EnableWriteXorExecute": "0",
         # With max-heap-size Mono 6.8 ends by an assertion of its own (sgen-gc.c) when the heap is full.
         "MONO_GC_PARAMS": f"soft-heap-limit={heap}m",
         # Each arena of the C library keeps free memory of its own, by default 8 arenas for each core.

@@ -85,6 +85,7 @@ def test_other_runtimes() -> None:
         "DOTNET_GCHeapHardLimit": "0x32000000",
         "COMPlus_gcServer": "0",
         "DOTNET_PROCESSOR_COUNT": "1",
+        "DOTNET_EnableWriteXorExecute": "0",
         "MONO_GC_PARAMS": "soft-heap-limit=800m",
         "OMP_NUM_THREADS": "1",
         "RAYON_NUM_THREADS": "1",
