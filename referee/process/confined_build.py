@@ -190,10 +190,11 @@ def _read_streams(
     if bot.errors in ready and not bot.read_errors():
         ended.add(bot.errors)
     if bot.stdout in ready:
-        data = os.read(bot.stdout, READ_BYTES)
-        unpacker.feed(data)
-        if not data:
-            ended.add(bot.stdout)
+        with contextlib.suppress(BlockingIOError):  # the build itself has read the pipe
+            data = os.read(bot.stdout, READ_BYTES)
+            unpacker.feed(data)
+            if not data:
+                ended.add(bot.stdout)
     for descriptor in ended:
         poll.unregister(descriptor)
         open_streams.remove(descriptor)

@@ -141,6 +141,22 @@ def test_bad_builds_are_refused(place: BuildFolder, sandbox: Sandbox, name: str)
     assert len(message) < 3000
 
 
+def test_a_build_that_reads_its_own_products_is_at_fault(
+    place: BuildFolder, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``cat /proc/$PPID/fd/11 &`` does: the pipe may be empty between the referee's poll and its read."""
+    read = os.read
+
+    def read_after_another_reader(descriptor: int, size: int) -> bytes:
+        data = read(descriptor, size)
+        return read(descriptor, size) if data.startswith(b"copied") else data
+
+    monkeypatch.setattr(os, "read", read_after_another_reader)
+    with pytest.raises(BuildError, match="wrote into what is the sandbox's own") as raised:
+        build(place.bot, place.write(f"sleep 1\n{MAKES}"), ["engine"], sandbox)
+    assert not raised.value.is_ours
+
+
 @pytest.mark.attack
 def test_too_many_files(place: BuildFolder, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_build, "MAX_PRODUCTS", 20)
