@@ -206,7 +206,8 @@ class TurnAccount:
         self._newest: tuple[int, bool] | None = None
         """Time before the last reading, in ns, and whether the bot was asleep then.  The reading counts when
         another one follows: at the last one of a turn, every bot has replied and is asleep."""
-        self._hides_cpu = False
+        self.hides_cpu = False
+        """True if processes were seen to end in this turn whose CPU time no parent counted."""
         self.is_contended = False
         """True if the bot waited long for a CPU, or a thread ended, between the last two readings."""
 
@@ -220,7 +221,7 @@ class TurnAccount:
             # Stalled time before the turn, counted if the first reading is older, does not fit into it.
             most_ns = max(0, self._until_ns - self._began_ns - cpu_ns)
             stalled_ns = min(max(0, last.stalled_ns - first.stalled_ns), most_ns)
-        elif self._hides_cpu:
+        elif self.hides_cpu:
             stalled_ns = 0
         else:
             length_ns = self._until_ns - self._began_ns
@@ -261,7 +262,7 @@ class TurnAccount:
         self.is_contended = waited_ns > MUCH_WAIT_NS or ended > 0 or ended_cpu_ns > 0
         self._waiting = waiting
         self._until_ns = reading.at_ns
-        self._hides_cpu = self._hides_cpu or reading.hides_cpu
+        self.hides_cpu = self.hides_cpu or reading.hides_cpu
         self._last = reading
 
     def _moves(self, reading: Reading) -> list[tuple[int, ThreadTimes, ThreadTimes]]:

@@ -89,7 +89,7 @@ class ProcessTree:
 
     def pids(self) -> list[int]:
         """Return the process numbers of the living members, parents before their children."""
-        return [member.number for member in self._settled() if not member.ended]
+        return [member.number for member in self._living()]
 
     def read(self) -> Reading:
         """Return the current counters.  The root must not be reaped before: its times vanish with it."""
@@ -228,12 +228,14 @@ class ProcessTree:
     def is_queued(self) -> bool:
         """Return True if a thread is ready to run and has no CPU at this moment.
 
-        Then more threads are ready than the CPU time used meanwhile explains.
+        Then more threads are ready than the CPU time used meanwhile explains.  False if one ends meanwhile.
         """
         try:
-            before_ns, began_ns = self._own_cpu_ns(), time.monotonic_ns()
-            ready = sum(state == "R" for member in self._settled() for _, state in member.states())
-            used_ns, passed_ns = self._own_cpu_ns() - before_ns, time.monotonic_ns() - began_ns
+            before_ns = {member.number: member.cpu_ns() for member in self._living()}
+            began_ns, members = time.monotonic_ns(), self._living()
+            ready = sum(state == "R" for member in members for _, state in member.states())
+            used_ns = sum(member.cpu_ns() - before_ns.get(member.number, 0) for member in members)
+            passed_ns = time.monotonic_ns() - began_ns
         except OSError:
             return False
         return ready > used_ns / max(1, passed_ns) + 0.5
@@ -247,9 +249,6 @@ class ProcessTree:
             return self._available and all(member.ended or member.is_exiting() for member in self._settled())
         except (OSError, ValueError):
             return False
-
-    def _own_cpu_ns(self) -> int:
-        return sum(member.cpu_ns() for member in self._known.values() if not member.ended)
 
     def activity(self) -> str:
         """Return the activity of the tree at this moment.
@@ -273,7 +272,7 @@ class ProcessTree:
     def _activity(self) -> str:
         if not self._available:
             return ""
-        members = [member for member in self._settled() if not member.ended]
+        members = self._living()
         if not members:
             return "ended"
         seen: set[str] = set()
@@ -312,6 +311,10 @@ class ProcessTree:
             return member.stdin_identity() == bot.stdin_identity()
         except OSError:
             return True
+
+    def _living(self) -> list[Process]:
+        """Return the members that have not ended, after a walk."""
+        return [member for member in self._settled() if not member.ended]
 
     def _settled(self) -> list[Process]:
         """Return the members, after a walk in which none vanished if possible."""

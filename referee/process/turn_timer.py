@@ -366,10 +366,12 @@ class TurnTimer:
     def is_queued(self, player: int) -> bool:
         """Return True if a thread of this player's bot is ready to run and has no CPU at this moment.
 
-        The system counts a wait for a CPU only when the wait is over.
+        The system counts a wait for a CPU only when the wait is over.  False for a bot that has hidden
+        CPU time in its turn or start: no wait of it counts.
         """
-        tree = self._bots[player].tree
-        return tree is not None and tree.is_queued()
+        is_turn = self.is_measuring and self._player == player
+        account, tree = self._turn if is_turn else self._starts[player], self._bots[player].tree
+        return tree is not None and not (account is not None and account.hides_cpu) and tree.is_queued()
 
     def is_exiting(self, player: int) -> bool:
         """Return True if this player's bot has exited, and the kernel is about to end its processes."""

@@ -212,6 +212,15 @@ def test_a_bot_with_more_ready_threads_than_cpus_is_queued() -> None:
         until(bot.tree.is_queued)
 
 
+def test_a_process_beyond_the_descriptors_that_has_a_cpu_is_not_queued() -> None:
+    """Sleeping processes take all descriptors before the one that computes."""
+    helpers = process_tree.DESCRIPTORS_KEPT // 3
+    text = f"children({helpers}, lambda: time.sleep(600)); children(1, spin); say(); sys.stdin.readline()"
+    with started(text) as bot:
+        assert len(bot.tree.pids()) == helpers + 2
+        until(lambda: not bot.tree.is_queued())
+
+
 @needs_counters
 def test_own_wait_grows_with_a_rival() -> None:
     cores = os.sched_getaffinity(0)

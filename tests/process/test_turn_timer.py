@@ -42,7 +42,7 @@ class MadeUpBot:
         self.queued, self.on_turn = False, True
         self.signals: list[str] = []
         self.stop_waits_s: list[float] = []
-        self.forks = self.exited = False
+        self.forks = self.exited = self.hides_cpu = False
 
     @property
     def tree(self) -> ProcessTree:
@@ -51,7 +51,7 @@ class MadeUpBot:
     def read(self) -> Reading:
         self.reads += 1
         thread = ThreadTimes(self.cpu_us * 1000, self.counted_us * 1000, self.host.at_us, self.queued)
-        return Reading(thread.cpu_ns, {1: thread}, self.host.at_us * 1000)
+        return Reading(thread.cpu_ns, {1: thread}, self.host.at_us * 1000, hides_cpu=self.hides_cpu)
 
     def is_queued(self) -> bool:
         return self.queued
@@ -146,6 +146,28 @@ def test_cpu_time_after_the_reply_is_not_the_turns(host: Host) -> None:
     assert own_cpu_us(usage, 10_000, 1) == 8000
     assert own_cpu_us(usage, 10_000, 0) == 10_000
     assert own_cpu_us(usage, 2000, 1) == 10_000  # all of the turn was the referee's wait
+
+
+def test_a_bot_that_hides_cpu_time_is_not_queued(host: Host) -> None:
+    timer, first, second = timer_of(host)
+    for bot in (first, second):
+        bot.wait(1000)
+    second.hides_cpu = True
+    for player, queued in ((0, True), (1, False)):
+        timer.sample_start(player)
+        assert timer.is_queued(player) == queued
+    timer.begin_game()
+    timer.begin_turn(0)
+    timer.sample()
+    assert timer.is_queued(0)
+    first.hides_cpu = True
+    timer.sample()
+    first.hides_cpu = False
+    timer.sample()
+    assert not timer.is_queued(0)
+    timer.end_turn(0, 0.01)
+    timer.begin_turn(0)
+    assert timer.is_queued(0)
 
 
 def test_quick_bots_are_not_measured(host: Host) -> None:
