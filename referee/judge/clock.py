@@ -78,7 +78,7 @@ class TimeControl:
     margin_s: float = DEFAULT_MARGIN_S
     """Largest overshoot that is forgiven."""
     start_s: float = DEFAULT_START_S
-    """Limit for the time from the start of the process until the bot has taken its START line."""
+    """Limit for the time from the moment at which START is sent until the bot has taken it."""
     setup_s: float = DEFAULT_SETUP_S
     """Time of the very first turn of the game that is not charged."""
     clock: str = FAIR

@@ -93,10 +93,19 @@ class GameClock:
         return self.now_us
 
     def await_start(self, player: int) -> None:
-        """Begin to wait until a player has read its START."""
+        """Begin to wait until a player has read its START, which is sent next."""
         self.player, self._is_starting = player, True
         self.since_us = self.now_us
-        self.deadline_us = self.now_us + self._start_us
+        self.deadline_us = None if self._judge > 4 else self.now_us + self._start_us
+
+    def start_sent(self) -> None:
+        """Begin the start limit: START was sent to the player that is awaited.
+
+        The sandboxes of both players are made before the first START is sent.
+        """
+        if self._judge > 4:
+            self.since_us = self.now_us
+            self.deadline_us = self.now_us + self._start_us
 
     def await_move(self, player: int) -> None:
         """Begin a player's turn: its clock runs from now."""

@@ -302,6 +302,7 @@ class Match(Generic[S, M]):
         self.gives_turn = None
         if player != self.starting:
             return self._begin_turn(player)
+        self._clock.start_sent()
         if self._early[player]:
             return self._start_read(StartRead(player, at))  # it sent a line before START, so it is running
         return []

@@ -40,7 +40,8 @@ JUDGE = 5
 after the deadline, and its start limit is wall time.  Up to version 2 the first player has the time for
 setting up, also where an opening leaves the second one on turn.  Up to version 3 the sentence on a full
 directory has the limit of $HOME, whichever directory is full.  Up to version 4 a Go program that ended
-because of a file has ``exit``."""
+because of a file has ``exit``, and the start limit of the second player begins with the game, before the
+sandboxes are made."""
 
 
 class Reason(StrEnum):

@@ -244,6 +244,19 @@ def test_the_start_limit_runs_for_each_bot_from_its_start_line(player: int) -> N
     assert judged.verdict == (1 - player, Reason.START)
 
 
+@pytest.mark.parametrize("ready_at", [9.0, 12.0])
+def test_the_time_for_making_sandboxes_is_not_part_of_the_start_limit(ready_at: float) -> None:
+    judged = Judged(asleep=(1,), ready_at=ready_at)
+    assert judged.match.deadline == judged.match.turn_began + 10.0 == ready_at + 10.0
+    judged.tell(StartRead(1, ready_at + 10.0))
+    assert judged.match.result is None
+
+
+def test_a_bot_that_ends_before_start_does_so_however_late_it_is_sent() -> None:
+    judged = Judged(gone=(1,), ready_at=12.0)
+    assert judged.result.fault == "closed-input"
+
+
 def test_the_clock_begins_when_start_was_read_and_only_the_first_turn_has_setup_time() -> None:
     judged = Judged(asleep=(0,))
     judged.tell(StartRead(0, 5.0))

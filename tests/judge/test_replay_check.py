@@ -776,6 +776,19 @@ def test_records_of_older_judges_have_the_setup_time_of_the_first_player(judge: 
     assert complaints(replace(record, judge=JUDGE)) != []
 
 
+def test_records_of_older_judges_have_a_start_limit_from_the_start_of_the_game() -> None:
+    for judge, loses in ((4, True), (JUDGE, False)):
+        judged = Judged(asleep=(1,), ready_at=9.0, judge=judge)
+        judged.wait_until(10.5)
+        if not loses:
+            judged.tell(StartRead(1, 11.0))
+            judged.line(0, "nonsense", at=11.5)
+        record = recorded(judged.match)
+        assert (record.result.fault == "start-limit") == loses
+        check_clean(record)
+        assert complaints(replace(record, judge=4 if judge == JUDGE else JUDGE)) != []
+
+
 def test_records_of_schema_1_cannot_be_judged_again() -> None:
     (complaint,) = complaints(replace(opened(), sandbox=""))
     assert complaint.startswith("schema: recorded facts as text alone, as records of schema 1 have them")

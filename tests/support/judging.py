@@ -25,9 +25,13 @@ class Judged:
         gone: tuple[int, ...] = (),
         opening: str = "",
         timed: tuple[bool, bool] = (False, False),
+        ready_at: float = 0.0,
         **options: Any,
     ) -> None:
-        """``options`` are those of ``Match``: ``wire_bytes``, ``limits`` and ``judge``."""
+        """``options`` are those of ``Match``: ``wire_bytes``, ``limits`` and ``judge``.
+
+        ``ready_at`` is when both sandboxes are made, and the first START is sent.
+        """
         rules = parse_game(game)
         steps = parse_opening(rules, opening)
         self.match: Match[Any, Any] = Match(rules, control, ("Ada", "Bob"), steps, timed, **options)
@@ -35,7 +39,7 @@ class Judged:
         self.order: list[Send] = []
         self.asleep = asleep
         self.gone = gone
-        self.at = 0.0
+        self.at = ready_at
         self._carry_out(self.match.start(0.0))
 
     def tell(self, event: Event) -> None:
