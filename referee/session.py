@@ -1,6 +1,7 @@
 """The event loop of one game, which carries lines and events between the judge and the bots."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -266,9 +267,13 @@ class Session:
         for bot in self._bots:
             if bot.has_ended():
                 self._ending = True
-            elif (event := bot.limit_passed()) is not None:
-                self._handle(event)
-                return True
+            else:
+                is_off_turn = self._match.on_turn == 1 - bot.index
+                with self.timer.working() if is_off_turn else nullcontext():
+                    event = bot.limit_passed()
+                if event is not None:
+                    self._handle(event)
+                    return True
         self._feed.publish(now())
         close = any(bot.is_near_a_limit for bot in self._bots)
         self._limits_due = now() + (CLOSE_POLL_S if close else LIMITS_POLL_S)

@@ -173,6 +173,34 @@ async def test_a_reply_that_comes_while_the_counters_are_read_is_not_late(counte
     assert match.moves[0].referee_wait_us == 250_000
 
 
+async def test_a_reply_that_comes_while_the_other_bots_memory_is_read_is_not_late() -> None:
+    class LargePlayer(MadeUpPlayer):
+        def limit_passed(self) -> None:
+            if opponent.turn_began_ns is not None:
+                opponent.reply(has_waited=False)
+                time.sleep(2 * MOVE_S)
+
+    opponent, large = MadeUpPlayer(0), LargePlayer(1)
+    control = TimeControl(move_s=MOVE_S, margin_s=0.0, setup_s=0.0)
+    match: Match[Any, Any] = Match(parse_game("kalah(2,1)"), control, ("Ada", "Bob"))
+    await play(match, (opponent, large))
+    assert match.moves, match.result
+    assert match.moves[0].wall_us > 2 * MOVE_S * 1e6
+    assert match.moves[0].charged_us < MOVE_S * 1e6
+
+
+async def test_a_bot_gains_no_time_by_readings_of_its_own_memory() -> None:
+    class LargePlayer(MadeUpPlayer):
+        def limit_passed(self) -> None:
+            if self.turn_began_ns is not None:
+                self.reply(has_waited=False)
+                time.sleep(2 * MOVE_S)
+
+    match = await played(LargePlayer(0))
+    assert match.result is not None
+    assert match.result.reason is Reason.TIMEOUT
+
+
 async def test_a_wait_that_ends_while_a_deadline_is_checked_counts() -> None:
     class GetsItsCpu(MadeUpPlayer):
         def is_queued(self) -> bool:

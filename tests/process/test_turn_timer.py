@@ -135,6 +135,47 @@ def test_only_the_referees_last_wait_counts(host: Host) -> None:
     assert usage.referee_wait_us == 300
 
 
+def test_the_referees_work_since_it_last_saw_no_reply_counts_as_its_wait(host: Host) -> None:
+    timer, first, _ = in_game(host)
+
+    def work() -> None:
+        with timer.working():
+            first.run(2000)
+            host.waited_us += 500  # which counts anyway
+
+    def wait_us() -> int:
+        usage = timer.usage()
+        assert usage is not None
+        return usage.referee_wait_us
+
+    work()
+    timer.begin_turn(0)
+    assert wait_us() == 0
+    work()
+    work()
+    assert wait_us() == 4000
+    timer.mark()
+    assert wait_us() == 0
+    work()
+    assert wait_us() == 2000
+
+
+def test_work_before_a_turn_that_was_expected_to_be_quick_does_not_count(host: Host) -> None:
+    for before, expected_us in ((1000, 2000), (-1, 0)):
+        timer, first, _ = in_game(host)
+        timer.begin_turn(0)
+        first.run(10_000)
+        timer.end_turn(0, 0.01)
+        for _ in range(2):
+            began_us = host.at_us - before
+            with timer.working():
+                first.run(2000)
+        timer.measure_slow_turn(0, 0, began_us / 1e6)
+        usage = timer.usage()
+        assert usage is not None
+        assert usage.referee_wait_us == expected_us
+
+
 def test_cpu_time_after_the_reply_is_not_the_turns(host: Host) -> None:
     timer, first, _ = in_game(host)
     timer.begin_turn(0)
