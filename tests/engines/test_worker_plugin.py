@@ -37,10 +37,8 @@ ADDRESS, HOST, SLOTS = "tls://10.0.0.1:1", "node17", 2
 HERE = [ADDRESS, HOST, SLOTS]
 BINDING = """
 import os, sys
-try:
-    os.sched_setaffinity(0, range(1024))
-except OSError as error:
-    print(error.strerror, file=sys.stderr, flush=True)
+os.sched_setaffinity(0, range(1024))
+print(len(os.sched_getaffinity(0)), file=sys.stderr, flush=True)
 for line in sys.stdin:
     print("no move", flush=True)
 """
@@ -196,7 +194,8 @@ async def test_a_bot_is_bound_to_the_only_core_of_its_host_on_request_alone(
     place.plugin.transition(KEY, "executing", "memory")
     record = read_reply("g1", place.worker.said[-1][1]["reply"]).record
     assert len(record.cores) == 1
-    assert record.stderr[0] == ("Operation not permitted\n" if own_core else "")
+    cores = int(record.stderr[0])
+    assert cores == 1 if own_core else cores >= len(usable_cores())
 
 
 @in_its_loop
