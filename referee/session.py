@@ -269,7 +269,7 @@ class Session:
                 self._ending = True
             else:
                 is_off_turn = self._match.on_turn == 1 - bot.index
-                with self.timer.working() if is_off_turn else nullcontext():
+                with self.timer.reading_other_bot() if is_off_turn else nullcontext():
                     event = bot.limit_passed()
                 if event is not None:
                     self._handle(event)

@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 
 from protocol.announced import AnnouncedTime
+from protocol.codec import MAX_COUNT_DIGITS
 from referee.judge.events import OffTurnUsage, Usage
 
 FAIR, WALL = "fair", "wall"
@@ -59,8 +60,8 @@ DEFAULT_SETUP_S = 0.75
 tables, just-in-time compilation), and the second player does so for free while the first one is on turn.  The
 course's engine charged nothing for it either: its recorded bot that takes 0.7 s a reply made five moves as
 South within 3 s, and four as North."""
-TOO_LONG_S = 1e12
-"""Bound that every time stays below: its milliseconds are a number that bots read (``MAX_COUNT_DIGITS``)."""
+TOO_LONG_S = 10**MAX_COUNT_DIGITS / 1000
+"""Exclusive upper bound of all times: more milliseconds than a TIME line or an announcement can hold."""
 DEFAULT_MOVE_S = 10.0
 """Default limit per move if no limit is given, so that every game ends."""
 
@@ -91,7 +92,7 @@ class TimeControl:
             raise ValueError("a time control needs a limit per move or a limit per game")
         for name in ("move_s", "game_s", "start_s"):
             value = getattr(self, name)
-            if value is not None and not value > 0:  # also if it is no number
+            if value is not None and not value > 0:  # also refuses NaN
                 raise ValueError(f"{name} must be more than 0 seconds, not {value:g}")
         for name in ("increment_s", "margin_s", "setup_s"):
             value = getattr(self, name)

@@ -56,8 +56,8 @@ EXPLANATIONS = {
     ),
     "python-circular": (
         r"ImportError: cannot import name '.{1,200}' from partially initialized module '(?P<what>[^']+)'",
-        "the module {what} imports another one that imports it again: move what both need into a third "
-        "module, or import it in the function that needs it",
+        "the module {what} is imported again by a module that it imports: move the code that both need into "
+        "a third module, or put the import into the function that uses it",
     ),
     "python-import": (
         r"ImportError: cannot import name '(?P<what>[^']+)'",
@@ -88,7 +88,8 @@ EXPLANATIONS = {
     ),
     "node-json": (
         r"\bSyntaxError: .{0,200}\bJSON\b",
-        "JSON.parse found no whole JSON text: is that the text which it was meant to read?",
+        "JSON.parse was given a text that is not complete JSON: is it the text that the bot was meant to "
+        "read?",
     ),
     "lua-syntax": (
         r"\blua[\w.-]{0,20}: [^:]{1,200}:\d+: .{1,200} near \S",

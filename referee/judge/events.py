@@ -12,8 +12,8 @@ class Usage(NamedTuple):
     """Stalled time: something of the bot was ready to run and the host ran none of it.  Records of earlier
     versions have the wait of the one thread that waited longest."""
     referee_wait_us: int
-    """Time that the referee itself was ready to run, to stamp this moment, and had no CPU, or that it read
-    the processes of the other bot."""
+    """Delay of this time stamp: the time for which the referee was ready to run and had no CPU, and the time
+    for which it read the processes of the other bot."""
 
 
 class OffTurnUsage(NamedTuple):

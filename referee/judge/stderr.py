@@ -218,13 +218,16 @@ def _node(lines: list[str]) -> str:
 def _dotnet(lines: list[str]) -> str:
     if not re.match(_DOTNET_FRAME, lines[-1]):
         return ""
-    heads = [number for number, line in enumerate(lines) if re.match(_DOTNET_HEAD, line)]
+    heads = [
+        (number, head)
+        for number, line in enumerate(lines)
+        if (head := re.match(_DOTNET_HEAD, line)) is not None
+    ]
     if not heads:
         return "Stack overflow." if "Stack overflow." in lines else ""
-    frames = (re.match(_DOTNET_FRAME, line) for line in lines[heads[-1] :])
+    number, head = heads[-1]
+    frames = (re.match(_DOTNET_FRAME, line) for line in lines[number:])
     own = next((frame for frame in frames if frame and frame["file"]), None)
-    head = re.match(_DOTNET_HEAD, lines[heads[-1]])
-    assert head is not None
     return _at(head["words"], own, own["function"] if own else "")
 
 

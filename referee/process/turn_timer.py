@@ -99,11 +99,11 @@ class TurnTimer:
         """The times of each bot from the start of its process until it takes START."""
         self._own_wait: OwnWait | None = None
         self._marked_ns = 0
-        self._worked_us = 0
-        """Time of the referee's work on the bot off turn since the last mark, in microseconds; while no turn
-        is measured, that of the last work alone."""
-        self._worked_at = 0.0
-        """Beginning of the last work on the bot off turn, in the clock of the stamps."""
+        self._reading_us = 0
+        """Time spent on reading the bot off turn since the last mark, in microseconds.  While no turn is
+        measured, only the last reading counts."""
+        self._reading_began = 0.0
+        """Beginning of the last reading of the bot off turn, in the clock of the stamps."""
         self.must_prepare = [self._suspends or self._counts] * 2
         """For each player, True if ``begin_turn`` must be called: not while its turns are quick.  A call
         before ``begin_game`` means that a bot moved early: it did not wait for START, or the read of START
@@ -150,19 +150,19 @@ class TurnTimer:
         If the moment is over, ``own_wait_ns`` is the value that ``own_wait_ns()`` returned just before it.
         """
         self._marked_ns = self.own_wait_ns() if own_wait_ns is None else own_wait_ns
-        self._worked_us = 0
+        self._reading_us = 0
 
     @contextmanager
-    def working(self) -> Iterator[None]:
-        """Count the time of the block as a wait of the referee: it reads the bot that is not on turn.
+    def reading_other_bot(self) -> Iterator[None]:
+        """Count the block as a wait of the referee, which reads the bot that is not on turn.
 
         A reply that comes meanwhile is stamped later.  To read many processes takes 0.1 s, for which the bot
         on turn is not to blame.  Waits for a CPU are left out, since they count anyway.
         """
-        self._worked_at, waited_ns = time.monotonic(), self.own_wait_ns()
+        self._reading_began, waited_ns = time.monotonic(), self.own_wait_ns()
         yield
-        lasted_us = (time.monotonic() - self._worked_at) * 1e6 - (self.own_wait_ns() - waited_ns) / 1000
-        self._worked_us = max(0, int(lasted_us)) + (self._worked_us if self.is_measuring else 0)
+        lasted_us = (time.monotonic() - self._reading_began) * 1e6 - (self.own_wait_ns() - waited_ns) / 1000
+        self._reading_us = max(0, int(lasted_us)) + (self._reading_us if self.is_measuring else 0)
 
     def own_wait_ns(self) -> int:
         """Return how long the referee itself has waited for a CPU, in ns."""
@@ -205,9 +205,9 @@ class TurnTimer:
         turns since then.  ``turn_began`` is in the clock of the stamps.
         """
         (last, other), marked_ns = (self._last[player], self._last[1 - player]), self._marked_ns
-        worked_us = self._worked_us if self._worked_at >= turn_began else 0
+        reading_us = self._reading_us if self._reading_began >= turn_began else 0
         self._begin_measurement(player)
-        self._worked_us = worked_us
+        self._reading_us = reading_us
         if other is None:
             other = Reading(0, {}, round(self._began * 1e9))
         self._begin[1 - player] = _at_latest(other, self._begin[1 - player], turn_began)
@@ -274,7 +274,7 @@ class TurnTimer:
         if self._turn is not None and self._turn.is_contended:
             self._contended_at = now
             if now > self._measured_since + LONG_TURN_S:
-                with self.working():
+                with self.reading_other_bot():
                     self._read(1 - self._player)
         self.sample_due = now + (SAMPLE_S if now < self._contended_at + CALM_AFTER_S else CALM_SAMPLE_S)
 
@@ -295,7 +295,7 @@ class TurnTimer:
             return None
         # Read first, since the next steps delay no stamp.  All of the referee's last wait counts, in the
         # bot's favour: if a timer had woken the referee, the reply may have come during that wait.
-        own_us = (self.own_wait_ns() - self._marked_ns) // 1000 + self._worked_us
+        own_us = (self.own_wait_ns() - self._marked_ns) // 1000 + self._reading_us
         reading = self._add_reading()
         if self._turn is None or reading is None:
             return None
@@ -392,8 +392,11 @@ class TurnTimer:
         CPU time in its turn or start: no wait of it counts.
         """
         is_turn = self.is_measuring and self._player == player
-        account, tree = self._turn if is_turn else self._starts[player], self._bots[player].tree
-        return tree is not None and not (account is not None and account.hides_cpu) and tree.is_queued()
+        account = self._turn if is_turn else self._starts[player]
+        if account is not None and account.hides_cpu:
+            return False
+        tree = self._bots[player].tree
+        return tree is not None and tree.is_queued()
 
     def is_exiting(self, player: int) -> bool:
         """Return True if this player's bot has exited, and the kernel is about to end its processes."""

@@ -160,7 +160,7 @@ def test_the_only_python_file_of_a_directory(tmp_path: Path) -> None:
             ["-Bot.java"],
             "holds no bot: expected bot.toml, bot.py, one .jar file, one executable file or one "
             "Python file. Bot.java needs a bot.toml beside it with its command, such as command = "
-            '["java", "Bot"] and, on another line, build = ["javac", "-Xprefer:source", "Bot.java"] '
+            '["java", "Bot"] and, on lines of their own, build = ["javac", "-Xprefer:source", "Bot.java"] '
             'and made = ["Bot.class"]',
         ),
         (

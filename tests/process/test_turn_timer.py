@@ -139,7 +139,7 @@ def test_the_referees_work_since_it_last_saw_no_reply_counts_as_its_wait(host: H
     timer, first, _ = in_game(host)
 
     def work() -> None:
-        with timer.working():
+        with timer.reading_other_bot():
             first.run(2000)
             host.waited_us += 500  # which counts anyway
 
@@ -168,7 +168,7 @@ def test_work_before_a_turn_that_was_expected_to_be_quick_does_not_count(host: H
         timer.end_turn(0, 0.01)
         for _ in range(2):
             began_us = host.at_us - before
-            with timer.working():
+            with timer.reading_other_bot():
                 first.run(2000)
         timer.measure_slow_turn(0, 0, began_us / 1e6)
         usage = timer.usage()

@@ -195,7 +195,7 @@ def test_the_file_as_a_whole(tmp_path: Path) -> None:
     with pytest.raises(MarksError, match="cannot be read: No such file or directory"):
         load_marks(tmp_path / "nothing.toml")
     (complaint,) = complaints(tmp_path, 'students_file = "a\\u0000b"\n' + RULE)
-    assert complaint.endswith(": cannot be read: embedded null byte")
+    assert complaint.endswith(": cannot be read: its name holds a NUL character")
 
 
 # What does not fit the tournament

@@ -172,11 +172,11 @@ async def test_before_the_first_game(tmp_path: Path) -> None:
 async def test_a_ladder_of_many_bots_has_no_cross_table(
     played: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for most, is_crossed in ((3, True), (2, False)):
-        monkeypatch.setattr(competitions, "MOST_CROSSED", most)
+    for most, has_cross_table in ((3, True), (2, False)):
+        monkeypatch.setattr(competitions, "MOST_IN_CROSS_TABLE", most)
         page = await played.world.page("student", "/standings")
-        assert ('class="cross' in page) == is_crossed
-        assert ("no cross table of more than 2 bots" in page) == (not is_crossed)
+        assert ('class="cross' in page) == has_cross_table
+        assert ("no cross table of more than 2 bots" in page) == (not has_cross_table)
     bot = await played.world.page("student", "/competitions/practice/bots/Team_1_v1")
     assert "Team 2 v1" in bot.partition('id="opponents"')[2].partition("</section>")[0]
 

@@ -46,7 +46,7 @@ ARCHIVES = {".zip", ".tar", ".tgz", ".gz", ".xz", ".7z", ".rar"}
 COMMANDS = {
     ".js": 'command = ["node", "{file}"]',
     ".class": 'command = ["java", "{name}"]',
-    ".java": 'command = ["java", "{name}"] and, on another line, '
+    ".java": 'command = ["java", "{name}"] and, on lines of their own, '
     'build = ["javac", "-Xprefer:source", "{file}"] and made = ["{name}.class"]',
     ".c": 'command = ["./{name}"] and, on another line, build = ["cc", "-O2", "-o", "{name}", "{file}"]',
     ".cpp": 'command = ["./{name}"] and, on another line, build = ["c++", "-O2", "-o", "{name}", "{file}"]',

@@ -301,8 +301,10 @@ def likely_cause(played: PlayedScenario) -> str:
     if fault in ("empty-pit", "occupied", "no-such-turn"):
         return _cause_of_illegal_move(played)
     sent = [line for line in played.lines("to") if line != "END"]
-    has_left = fault == "exited" and not played.own_moves and played.record.exit_status[played.bot] == 0
-    if has_left and sent and (sent[-1].startswith("TIME;") or sent[0].startswith("TIME;")):
+    ended_before_first_move = (
+        fault == "exited" and not played.own_moves and played.record.exit_status[played.bot] == 0
+    )
+    if ended_before_first_move and sent and (sent[-1].startswith("TIME;") or sent[0].startswith("TIME;")):
         return (
             "TIME lines are sent because its bot.toml declares them: they come before the line that gives "
             "the turn, and are no END"

@@ -30,6 +30,7 @@ MANY_PIECES = 3
 """Number of lines in pieces that are no accident, if they are PIECES_PART of all: a busy system may stop a
 bot between two writes that follow each other, such as those of Python's ``-u``."""
 PIECES_PART = 0.1
+"""Share of all lines from which lines in pieces are a failure."""
 MOST_WRITES = 3
 """Writes of one line by a program without a buffer: such as those of C++ for ``MOVE;``, the pit, and the line
 feed.  A line in more pieces is no accident."""
@@ -52,7 +53,7 @@ def spelling(evidence: Evidence) -> Verdict:
             replies += 1
             if verdict := _unusual_number(line, each) or _unknown_line(line, each):
                 return verdict
-    watched = sum(len(each.lines("from")) for each, _ in evidence.observed)
+    line_count = sum(len(each.lines("from")) for each, _ in evidence.observed)
     slow = [
         (each, fragmented)
         for each, observed in evidence.observed
@@ -61,8 +62,9 @@ def spelling(evidence: Evidence) -> Verdict:
     ]
     if slow:
         each, slowest = max(slow, key=lambda found: found[1].span_us)
-        is_habit = slowest.count > MOST_WRITES or len(slow) >= max(MANY_PIECES, PIECES_PART * watched)
-        return (failed if is_habit else warned)(
+        is_habit = slowest.count > MOST_WRITES or len(slow) >= max(MANY_PIECES, PIECES_PART * line_count)
+        judge = failed if is_habit else warned
+        return judge(
             f"{each.where}, its line {quote(slowest.line)} came in {slowest.count} pieces over "
             f"{slowest.span_us / 1000:.0f} ms",
             "put the whole line together, with its line feed, and write and flush it once: a turn ends with "

@@ -201,8 +201,8 @@ def summary_lines(
 ) -> Iterator[str]:
     """Yield the end of a report: the counts, and the next command to try.
 
-    ``bot`` is as the user wrote it, and ``protocol`` the value of ``--protocol``.  ``options`` are others
-    that the user gave, for the games; each follows a space.
+    ``bot`` is as the user wrote it, and ``protocol`` the value of ``--protocol``.  ``options`` are
+    the game options that the user gave, each after a space.
     """
     counts = [(report.count(status), status.value) for status in Status if report.count(status)]
     summary = ", ".join(f"{number} {word}" for number, word in counts)

@@ -1,5 +1,6 @@
 """The command `kalarena check`."""
 
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,11 +46,18 @@ FAILED = 1
 """Exit status if an item failed."""
 NOT_CHECKED = 3
 """Exit status if our host failed: the bot was not checked to the end, or a file was not written."""
-GAME_OPTIONS = (
-    *("move_time", "game_time", "increment", "margin", "start_time", "clock", "ponder"),
-    *("sandbox", "memory_mb"),
-)
-"""Names of the options on time and sandbox, which `kalarena play` has, too."""
+GAME_OPTIONS = {
+    "move_time",
+    "game_time",
+    "increment",
+    "margin",
+    "start_time",
+    "clock",
+    "ponder",
+    "sandbox",
+    "memory_mb",
+}
+"""Names of the options for time, sandbox and memory, which `kalarena play` has, too."""
 COLOURS = {
     Status.PASSED: "green",
     Status.FAILED: "red",
@@ -192,14 +200,14 @@ def _check(
 
 
 def _given_options() -> str:
-    """Return those of GAME_OPTIONS that are on the command line, with their values, each after a space."""
+    """Return those of GAME_OPTIONS that are on the command line, with their values, after a space."""
     context = click.get_current_context()
-    text = ""
-    for option in GAME_OPTIONS:
-        if context.get_parameter_source(option) is ParameterSource.COMMANDLINE:
-            value = context.params[option]
-            text += f" --{option.replace('_', '-')} {f'{value:g}' if isinstance(value, float) else value}"
-    return text
+    words: list[str] = []
+    for option in context.command.params:
+        name = option.name or ""
+        if name in GAME_OPTIONS and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            words += [option.opts[0], str(context.params[name])]
+    return f" {shlex.join(words)}" if words else ""
 
 
 def _games(bot: str, game: str | None) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ MAX_PAIRS = 100
 """Documented bound on pairs of games between two bots in one round."""
 
 MIN_ERROR = 1e-12
-"""Documented bound on the error probabilities of an SPRT: the bounds of far smaller ones are infinite."""
+"""Documented minimum of an SPRT's alpha and beta: for far smaller values its thresholds are infinite."""
 
 Pairs = Annotated[
     int,

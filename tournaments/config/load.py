@@ -136,7 +136,7 @@ def _texts_of(data: Mapping[str, Any], numbers: Collection[int]) -> list[str]:
 def _file_bot(
     entry: BotEntry, folder: Path, game: str, build_in: Sandbox | None, gone: Player | None
 ) -> Player:
-    """Return the bot of an entry, or ``gone``, the bot of this place that has withdrawn.  Raises BotError."""
+    """Return the bot of an entry, or ``gone``, the withdrawn bot of the same number.  Raises BotError."""
     if gone is not None and entry.name == gone.name:
         return gone
     try:
@@ -144,7 +144,7 @@ def _file_bot(
     except BotError:
         if gone is None or entry.name is not None:
             raise
-        return gone  # its files are not there, and with them its name
+        return gone  # its name is in its manifest, which may be gone
     return gone if gone is not None and bot.name == gone.name else bot
 
 

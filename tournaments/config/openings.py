@@ -62,7 +62,9 @@ def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:
     except UnicodeDecodeError as error:
         raise OpeningError(f"{path} cannot be read: it is not UTF-8 text") from error
     except (OSError, ValueError) as error:  # a path with a NUL character
-        raise OpeningError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from error
+        raise OpeningError(
+            f"{path} cannot be read: {getattr(error, 'strerror', 'its name holds a NUL character')}"
+        ) from error
     openings, problems = [], []
     for number, line in enumerate(lines, 1):
         text = " ".join(line.partition("#")[0].split())

@@ -48,7 +48,7 @@ DEFAULT_RANKINGS = {"gauntlet": "score", "placement": "rating", "swiss": "swiss"
 
 In a gauntlet and a placement, bots play unequal numbers of games.
 """
-EARLIER_RANKED_BY_POINTS = ("gauntlet", "placement")
+FORMERLY_RANKED_BY_POINTS = ("gauntlet", "placement")
 """Formats whose default ranking was ``points`` in earlier versions."""
 
 
@@ -210,7 +210,7 @@ class Tournament(BaseModel):
         stored = config or {}
         was_default = stored.get("has_default_ranking")
         if was_default is None:
-            was_default = self.format["kind"] in EARLIER_RANKED_BY_POINTS
+            was_default = self.format["kind"] in FORMERLY_RANKED_BY_POINTS
         if stored.get("ranking") != DEFAULT_RANKING or not (was_default and self.has_default_ranking):
             return self
         return self.model_copy(update={"ranking": DEFAULT_RANKING})

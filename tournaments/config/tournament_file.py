@@ -121,7 +121,7 @@ class BotContext(NamedTuple):
     folder: Path
     """Folder for relative paths."""
     not_needed: Collection[str] = ()
-    """Texts of bots that have withdrawn: they may name nothing any more."""
+    """Texts of bots that have withdrawn: the files that they name may be gone."""
 
 
 class BotEntry(_Model):

@@ -48,7 +48,7 @@ class _Kind(Enum):
     STANDINGS = auto()
     HISTORY = auto()
     """All bots that ever played on a ladder, not only the current ones."""
-    CONTROL = auto()
+    WITHOUT_TABLE = auto()
     """The games and rulings of a tournament, without its table."""
 
 
@@ -133,7 +133,7 @@ class Summaries:
         The table is not computed: the intervals of 300 bots in a round robin take minutes.  Raises
         StoreError.
         """
-        return await self._get(tournament, _Subject(tournament.id, _Kind.CONTROL), wait=True)
+        return await self._get(tournament, _Subject(tournament.id, _Kind.WITHOUT_TABLE), wait=True)
 
     async def _get(
         self, competition: Competition, subject: _Subject, *, wait: bool = False
@@ -176,7 +176,7 @@ class Summaries:
                 compute = self._compute
             case _Kind.HISTORY:
                 compute = self._compute_history
-            case _Kind.CONTROL:
+            case _Kind.WITHOUT_TABLE:
                 compute = self._compute_without_table
         summary, size, practice = await trio.to_thread.run_sync(compute, competition, before)
         is_new = before is None or summary is not before.summary

@@ -208,7 +208,7 @@ def _players_beside(store: Store, results: TournamentResults, replaced: str | No
             found |= {player.name: player for player in store.record(game.key).players}
     for entry in results.journal:
         if entry.action is Action.ADD and entry.subject not in found:
-            with contextlib.suppress(BotError):  # the next run names it
+            with contextlib.suppress(BotError):  # the next run reports the error
                 base = Path(entry.data["base"])
                 found[entry.subject] = resolve_bot(entry.data["bot"], base, entry.subject)
     return [player for name, player in found.items() if name in names]

@@ -137,7 +137,7 @@ def command(
 def _withdrawn_in(directory: Path) -> dict[int, Player]:
     """Return the bots of the file that have withdrawn, see ``withdrawn_players``.
 
-    There are none in a directory without readable results: the run itself has the message on it.
+    Returns an empty dictionary if the results cannot be read; the run itself reports that.
     """
     try:
         path = find_store(directory, missing=DirectoryError, unreadable=DirectoryError)

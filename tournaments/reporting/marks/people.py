@@ -63,7 +63,9 @@ def read_people(path: Path) -> People:
     except UnicodeDecodeError as error:
         raise PeopleError("cannot be read: it is not UTF-8 text (save it as CSV UTF-8)") from error
     except (OSError, ValueError) as error:  # a path with a NUL character
-        raise PeopleError(f"cannot be read: {getattr(error, 'strerror', error)}") from error
+        raise PeopleError(
+            f"cannot be read: {getattr(error, 'strerror', 'its name holds a NUL character')}"
+        ) from error
     try:
         rows = spreadsheet_rows(text)
     except SpreadsheetError as error:

@@ -37,8 +37,8 @@ from tournaments.reporting.site.anonymizer import Anonymizer
 LONGEST_SLUG = 40
 RESERVED = "practice"
 """Prefix of slugs that is reserved for the practice ladder."""
-FORM = "new"
-"""Last part of the address of the form for a new tournament, where its control page would be."""
+NEW_FORM = "new"
+"""Last part of the address of the form for a new tournament: no tournament may have this slug."""
 CURRENT, FROZEN = "current", "frozen"
 """Choice of versions: the last qualified ones now, or at the moment when submissions were frozen."""
 
@@ -197,7 +197,7 @@ def free_slug(title: str, taken: set[str], names: Iterable[str] = ()) -> str:
     """
     without_names = Anonymizer(dict.fromkeys(names, " ")).text(title)
     words = re.sub(r"[^a-z0-9]+", "-", without_names.lower()).strip("-")
-    if not words or words == FORM or words.startswith(RESERVED):
+    if not words or words == NEW_FORM or words.startswith(RESERVED):
         words = f"tournament-{words}"
     slug = words = words[:LONGEST_SLUG].strip("-")
     number = 2

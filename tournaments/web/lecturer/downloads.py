@@ -134,7 +134,7 @@ def _packed(title: str, pseudonyms: dict[str, str] | None, location: Location, f
 
 
 class _OpenFileResponse(FileResponse):
-    """Response with an open file that is in no folder any more, so that nothing is left of it."""
+    """Response that sends an open file whose folder was removed already, so that no file is left behind."""
 
     def __init__(self, file: BinaryIO, name: str, media_type: str) -> None:
         self._file = file
@@ -149,7 +149,7 @@ class _OpenFileResponse(FileResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
-        finally:  # a range that cannot be sent does not come to ``background``
+        finally:  # ``background`` is not run after a range that cannot be sent
             with trio.CancelScope(shield=True):
                 await self._close()
 

@@ -96,7 +96,7 @@ async def _page(
         active="teach",
         tournament=tournament,
         rules=rules or last_rules or EXAMPLE,
-        are_rules_lost=last is not None and last_rules is None,
+        are_rules_unknown=last is not None and last_rules is None,
         problems=problems.split("\n") if problems else [],
         unfinished=unfinished,
         sheet=sheet,

@@ -191,7 +191,7 @@ async def games(request: Request) -> Response:
 
 LADDER_PARTS = ("cross", "rating", "faults")
 """Parts of the report's first page that are shown, in the order of this page."""
-MOST_CROSSED = 60
+MOST_IN_CROSS_TABLE = 60
 """Most bots of a ladder whose page has the cross table.  A cell takes 100 to 150 bytes, so that the page of
 300 bots would have 10 MB, and readers request it again whenever the standings change."""
 
@@ -205,15 +205,16 @@ async def standings(request: Request) -> Response:
             request, "standings.html", active="standings", practice=None, ladder=(), parts_of={}, hidden=False
         )
     shown = await view_of(request, practice)
-    is_crossed = len(shown.view.table) <= MOST_CROSSED
+    has_cross_table = len(shown.view.table) <= MOST_IN_CROSS_TABLE
+    parts = tuple(part for part in LADDER_PARTS if has_cross_table or part != "cross")
     return render(
         request,
         "standings.html",
         active="standings",
         practice=practice,
-        most_crossed=None if is_crossed else MOST_CROSSED,
+        most_in_cross_table=None if has_cross_table else MOST_IN_CROSS_TABLE,
         ladder=rungs(shown, current_team_id(request)),
-        parts_of=await shown.parts(LADDER_PARTS if is_crossed else LADDER_PARTS[1:], {}),
+        parts_of=await shown.parts(parts, {}),
         hidden=shown.names.on,
     )
 

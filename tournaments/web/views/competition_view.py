@@ -233,7 +233,7 @@ class VersionEstimates:
     async def get(
         self, history: ViewedCompetition, names: Iterable[str], relative_to: str | None = None
     ) -> Mapping[str, Estimate]:
-        """Return displayed name -> estimate, see ``LadderHistory``; all names are the displayed ones."""
+        """Return displayed name -> estimate, see ``LadderHistory.estimates_of``, with displayed names."""
         source = history.source
         if not isinstance(source, LadderHistory):
             raise TypeError("only the history of a ladder has estimates of versions")

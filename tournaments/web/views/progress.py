@@ -29,7 +29,7 @@ class VersionRow:
     is_current: bool
     line: Standing
     rating: Estimate | None
-    """Its rating with the interval, which the line has not."""
+    """Its rating with the interval; ``line.rating`` has none."""
     difference: Estimate | None
     """Its rating relative to the newest version in the table; None for that one."""
 
