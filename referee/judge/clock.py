@@ -99,8 +99,8 @@ class TimeControl:
             if not value >= 0:
                 raise ValueError(f"{name} must not be below 0 seconds, but is {value:g}")
         for name in ("move_s", "game_s", "start_s", "increment_s", "margin_s", "setup_s"):
-            if (getattr(self, name) or 0) >= TOO_LONG_S:
-                raise ValueError(f"{name} must be below {TOO_LONG_S:g} seconds, not {getattr(self, name):g}")
+            if getattr(self, name) == float("inf"):
+                raise ValueError(f"{name} must be below {TOO_LONG_S:g} seconds, not inf")
         if self.increment_s and self.game_s is None:
             raise ValueError("an increment needs a limit per game to be added to")
         for name, known in (("clock", CLOCKS), ("ponder", PONDERING)):
@@ -120,6 +120,17 @@ class TimeControl:
         if self.ponder == SUSPEND:
             parts.append("bots suspended while the opponent thinks")
         return ", ".join(parts) + f" (margin {self.margin_s:g} s, start {self.start_s:g} s)"
+
+
+def announceable(control: TimeControl) -> TimeControl:
+    """Return a new game's time control.  Raises ValueError if bots cannot read its times.
+
+    Records of earlier versions may have such times.
+    """
+    for name in ("move_s", "game_s", "start_s", "increment_s", "margin_s", "setup_s"):
+        if (getattr(control, name) or 0) >= TOO_LONG_S:
+            raise ValueError(f"{name} must be below {TOO_LONG_S:g} seconds, not {getattr(control, name):g}")
+    return control
 
 
 _GAME_LIMIT = re.compile(r"(?P<game>[-+.e\d]+) s per game(?:, \+(?P<increment>[-+.e\d]+) s a move)?")

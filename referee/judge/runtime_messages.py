@@ -211,8 +211,11 @@ DYING = re.compile(
 """Pattern of the beginning of last words after which a program ends: of a runtime that gives up, or of an
 error that nothing caught.  A program may print the name of an error that it caught, and go on."""
 
-_FILE_ERROR_OF_GO = re.compile("read-only file system|file too large|no space left|too many open files")
-"""Pattern of Go's texts for errors of files.  Those of the C library begin with a capital letter."""
+_KNOWN_FILE_ERROR = re.compile(
+    r"Read-only file system|File too large|No space left on device|Too many open files"
+    r"|File size limit exceeded|Disk full\. Path|\bE(ROFS|FBIG|NOSPC|MFILE)\b"
+)
+"""Pattern of the errors of files that judges before version 5 know; Go's texts begin with a small letter."""
 _OTHER_ERROR = re.compile(r"error|exception|panic|assert|fatal|terminate|fault|^std::", re.IGNORECASE)
 _OF_WRITING = re.compile(
     r"\b(OSError|IOError|IOException|OperationalError|ios_base|filesystem_error)\b|\b(disk|space|quota|writ\w*)\b",
@@ -261,8 +264,8 @@ def classify_exit(
     words = searchable(words)
     number = -status if status < 0 else status - 128 if status > 128 else 0
     hint = find_hint(words)
-    if not knows_go and hint is not None and hint.fault in FILE_FAULTS and _FILE_ERROR_OF_GO.search(words):
-        hint = None
+    if hint is not None and hint.fault in FILE_FAULTS:
+        hint = hint if knows_go or _KNOWN_FILE_ERROR.search(words) else None
     if number == signal.SIGXFSZ:
         return SIGXFSZ
     by_itself = number == 0 or number not in set(signal.Signals)

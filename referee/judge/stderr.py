@@ -87,11 +87,11 @@ _NODE_FRAME = (
     r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js|node:internal/[^():]+)"
     r":(?P<line>\d+):\d+\)?"
 )
-_NODE_OWN = r"^(node:)?internal/"
+_NODE_PROPERTY = r"^(  \w+: .*|\})$"
 _NODE_NATIVE = r"^ *\d+: 0x[0-9a-f]+ "
 
 _DOTNET_HEAD = r"^Unhandled exception\. (?P<words>[\w.]+: .*|[\w.]+)$"
-_DOTNET_FRAME = r"^   at (?P<function>[^()]+)\([^()]*\)(?: in (?P<file>[^:]+):line (?P<line>\d+))?$"
+_DOTNET_FRAME = r"^   at (?P<function>[^()]+)\([^()]*\)(?: in (?P<file>.+):line (?P<line>\d+))?$"
 
 _GO_HEAD = r"^(panic: |fatal error: |runtime: goroutine stack exceeds )"
 _GO_FRAME = r"^\t(?P<file>.+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"
@@ -148,7 +148,7 @@ def _giving_up(lines: list[str]) -> str:
 def _at(words: str, location: re.Match[str] | None, function: str = "") -> str:
     if location is None:
         return words
-    file = location["file"].rpartition("/")[2]
+    file = re.split(r"[/\\]", location["file"])[-1]
     return f"{words} (at {file}, line {location['line']}{f', in {function}' if function else ''})"
 
 
@@ -201,15 +201,16 @@ def _java(lines: list[str]) -> str:
 def _node(lines: list[str]) -> str:
     if re.match(_NODE_NATIVE, lines[-1]):
         return next((line for line in reversed(lines) if line.startswith("FATAL ERROR: ")), "")
-    # Node 16 and older do not print their version.
-    if not lines[-1].startswith("Node.js v") and not re.match(_NODE_FRAME, lines[-1]):
-        return ""
+    if not lines[-1].startswith("Node.js v"):  # as Node 16 and older end
+        last = len(lines) - 1
+        while last and re.match(_NODE_PROPERTY, lines[last]):
+            last -= 1
+        if not re.match(_NODE_FRAME, lines[last].removesuffix(" {")):
+            return ""
     for number in range(len(lines) - 1, -1, -1):
         if re.match(_NODE_ERROR, lines[number]):
             frames = (re.match(_NODE_FRAME, line) for line in lines[number:])
-            location = next(
-                (frame for frame in frames if frame and not re.match(_NODE_OWN, frame["file"])), None
-            )
+            location = next((frame for frame in frames if frame and frame["file"].startswith("/")), None)
             function = (location["function"] or "") if location else ""
             return _at(lines[number], location, "" if "<anonymous>" in function else function)
     return ""

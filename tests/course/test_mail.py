@@ -249,6 +249,15 @@ def test_a_link_that_is_void_is_not_sent(scene: Scene, how: str) -> None:
         assert scene.waiting() == []
 
 
+def test_the_unsent_mail_of_an_expired_link_is_deleted_with_it(scene: Scene) -> None:
+    course = scene.course
+    course.links.make(scene.ada.id, LinkPurpose.RESET, NOW)
+    course.links.purge(NOW)
+    assert len(scene.waiting()) == 1
+    course.links.purge(after(days=365))
+    assert scene.waiting() == []
+
+
 def test_links_are_sent_before_news(scene: Scene) -> None:
     for number in range(3):
         decide(

@@ -274,3 +274,11 @@ def test_earlier_judges_do_not_know_the_file_errors_of_go(full: str) -> None:
     earlier.tell(end)
     assert (judged.result.reason, judged.result.fault) == (Reason.FILES, "read-only")
     assert (earlier.result.reason, earlier.result.fault) == (Reason.EXIT, "exited")
+
+
+@pytest.mark.parametrize("judge", [4, 5])
+def test_all_judges_know_the_file_errors_of_node(judge: int) -> None:
+    judged = Judged(judge=judge)
+    words = "Error: EROFS: read-only file system, open 'log.txt' (at bot.js, line 3, in main)"
+    judged.tell(BotExited(0, 0.25, 1, "", words))
+    assert (judged.result.reason, judged.result.fault) == (Reason.FILES, "read-only")

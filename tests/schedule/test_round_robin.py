@@ -123,6 +123,8 @@ def test_rounds_of_an_entrant(entrant: Entrant, rounds: list[int]) -> None:
         ({}, [(3, OLD)], [OLD, OLD, OLD, None, None]),
         # The first result was a ruling.
         ({"k": NEW}, [(3, None)], [None, None, None, NEW, NEW]),
+        # Void and restored in round 2; then a bot is restored, so that round 1 is under way again; void.
+        ({}, [(2, OLD), (2, None), (1, OLD)], [OLD, None, None, None, None]),
     ],
 )
 def test_a_ruling_counts_from_the_next_round_on(

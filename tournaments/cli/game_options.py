@@ -17,6 +17,7 @@ from referee.judge.clock import (
     MEASURE,
     PONDERING,
     TimeControl,
+    announceable,
 )
 from referee.judge.limits import LEAST
 from referee.sandbox.detection import AUTO, MODES
@@ -93,7 +94,8 @@ def time_control(
     """Return the time control of the options' values, with times in seconds.  Raises Usage."""
     move_s = DEFAULT_MOVE_S if move_time is None and game_time is None else move_time
     try:
-        return TimeControl(move_s, game_time, increment, margin, start_time, clock=clock, ponder=ponder)
+        control = TimeControl(move_s, game_time, increment, margin, start_time, clock=clock, ponder=ponder)
+        return announceable(control)
     except ValueError as error:
         field, space, problem = str(error).partition(" ")
         raise Usage(f"{OPTION_OF.get(field, field)}{space}{problem}") from error

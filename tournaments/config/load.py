@@ -137,15 +137,9 @@ def _file_bot(
     entry: BotEntry, folder: Path, game: str, build_in: Sandbox | None, gone: Player | None
 ) -> Player:
     """Return the bot of an entry, or ``gone``, the withdrawn bot of the same number.  Raises BotError."""
-    if gone is not None and entry.name == gone.name:
+    if gone is not None and entry.name in (None, gone.name):  # the name in a manifest may have changed, too
         return gone
-    try:
-        bot = resolve_bot(entry.bot, folder, entry.name, game, build_in=build_in)
-    except BotError:
-        if gone is None or entry.name is not None:
-            raise
-        return gone  # its name is in its manifest, which may be gone
-    return gone if gone is not None and bot.name == gone.name else bot
+    return resolve_bot(entry.bot, folder, entry.name, game, build_in=build_in)
 
 
 def build_sandbox(*, strict: bool) -> Sandbox | None:

@@ -25,6 +25,7 @@ from referee.judge.clock import (
     FAIR,
     MEASURE,
     TimeControl,
+    announceable,
 )
 from referee.judge.limits import LEAST, Limits
 from referee.sandbox.detection import MODES, REQUIRED
@@ -75,7 +76,7 @@ class TimeTable(_Model):
     def control(self) -> TimeControl:
         """Return the time control; without any limit, the default per move."""
         move_s = DEFAULT_MOVE_S if self.move_s is None and self.game_s is None else self.move_s
-        return TimeControl(**{**self.model_dump(), "move_s": move_s})
+        return announceable(TimeControl(**{**self.model_dump(), "move_s": move_s}))
 
     @model_validator(mode="after")
     def _sensible(self) -> "TimeTable":

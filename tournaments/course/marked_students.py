@@ -57,8 +57,9 @@ def roster_at_end(
         return list(accounts)
     first = ends[0]
     late = {team_id: at for team_id, at in entered.items() if at is not None and at > first.at}
-    roster = dict(first.detail["roster"])
-    had_bot = {login for login, team_id in roster.items() if team_id in entered and team_id not in late}
+    at_first = first.detail["roster"]
+    had_bot = {login for login, team_id in at_first.items() if team_id in entered and team_id not in late}
+    roster = {login: None if team_id in late else team_id for login, team_id in at_first.items()}
     for late_team, at in late.items():
         later = next((end.detail["roster"] for end in ends if end.at > at), roster_entry(accounts))
         members = [login for login, team_id in later.items() if team_id == late_team]

@@ -14,6 +14,7 @@ tournament that was killed continues as if nothing had happened.  It has these g
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 NOBODY = -1
@@ -151,12 +152,13 @@ class History:
             return found
         seen = dict(self.results)
         for key, changes in self.earlier.items():
-            for under_way, result in changes:
-                if round_number <= under_way:
-                    seen.pop(key, None)
-                    if result is not None:
-                        seen[key] = result
-                    break
+            # A restored bot's entry has the round of its withdrawal, so that entries after it may be of
+            # earlier rounds than those before it.
+            later = list(takewhile(lambda change: round_number <= change[0], reversed(changes)))
+            if later:
+                seen.pop(key, None)
+                if (result := later[-1][1]) is not None:
+                    seen[key] = result
         self._seen[passed] = (len(self.results), seen)
         return seen
 

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,10 +46,16 @@ _MAYBE_WHY = click.option(
 """For rulings with an optional reason: only a void game is taken from its players for good."""
 
 
-def _rule(directory: Path, rulings: list[Ruling], why: str) -> None:
-    """Make entries, all or none, and write the tables anew."""
+def _rule(
+    directory: Path, rulings: list[Ruling] | Callable[[TournamentResults], list[Ruling]], why: str
+) -> None:
+    """Make entries, all or none, and write the tables anew.
+
+    ``rulings`` that depend on the results are made from them when no run can add to these any more.
+    """
     with open_results(directory, for_rulings=True) as (store, results):
-        entries = entries_of(results, rulings, why, datetime.now(UTC))
+        asked = rulings(results) if callable(rulings) else rulings
+        entries = entries_of(results, asked, why, datetime.now(UTC))
         store.note(*entries)
         for entry in entries:
             click.echo(f"noted: {entry}")
@@ -101,9 +107,7 @@ def replay_command(directory: Path, game: str, why: str) -> None:
 )
 def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) -> None:
     """Let BOT play no more."""
-    with open_results(directory) as (_, results):
-        ruling = withdrawal(results, bot, annul)
-    _rule(directory, [ruling], why)
+    _rule(directory, lambda results: [withdrawal(results, bot, annul)], why)
 
 
 @click.command("restore")
@@ -112,9 +116,7 @@ def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) ->
 @_MAYBE_WHY
 def restore_command(directory: Path, subject: str, why: str) -> None:
     """Take a ruling back: let a void GAME count again, or a BOT that withdrew play on."""
-    with open_results(directory) as (_, results):
-        ruling = restoration(results, subject)
-    _rule(directory, [ruling], why)
+    _rule(directory, lambda results: [restoration(results, subject)], why)
 
 
 @click.command("pair")

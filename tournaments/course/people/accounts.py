@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
 from tournaments.course.model import Account, CourseError, MailKind, MailState, Role
 from tournaments.course.people.passwords import Passwords
@@ -190,9 +190,13 @@ def end_access(connection: Connection, account_id: int) -> None:
 def end_link(connection: Connection, account_id: int) -> None:
     """Make an account's link void, and delete its mail if that was not sent."""
     connection.execute(delete(link).where(link.c.account_id == account_id))
+    delete_unsent_links(connection, mail.c.account_id == account_id)
+
+
+def delete_unsent_links(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Delete the mails with links that were not sent, and that meet a condition."""
     unsent = mail.c.state.in_((MailState.WAITING.value, MailState.FAILED.value))
-    of_link = (mail.c.account_id == account_id) & (mail.c.kind == MailKind.LINK.value)
-    connection.execute(delete(mail).where(of_link, unsent))
+    connection.execute(delete(mail).where(mail.c.kind == MailKind.LINK.value, unsent, condition))
 
 
 def _find(connection: Connection, account_id: int) -> Account | None:

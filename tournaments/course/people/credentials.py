@@ -17,9 +17,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from tournaments.course.model import Account, CourseError, LinkPurpose, Session, Token
-from tournaments.course.people.accounts import account_of, end_link, keep_password
+from tournaments.course.people.accounts import account_of, delete_unsent_links, end_link, keep_password
 from tournaments.course.people.passwords import Passwords
-from tournaments.course.schema import account, link, session, token
+from tournaments.course.schema import account, link, mail, session, token
 from tournaments.course.texts import person_name
 from tournaments.course.transactions import Transactions
 from tournaments.database.base import StoreError
@@ -137,9 +137,10 @@ class Links:
             return keep_password(connection, found[0].id, kept)
 
     def purge(self, now: datetime) -> None:
-        """Delete expired links."""
+        """Delete expired links, and the unsent mails of links that are void."""
         with self._transactions.writing() as connection:
             connection.execute(delete(link).where(link.c.expires_at <= now))
+            delete_unsent_links(connection, mail.c.account_id.not_in(select(link.c.account_id)))
 
 
 def _valid(secret: str, now: datetime) -> ColumnElement[bool]:
