@@ -137,7 +137,7 @@ async def add(request: Request) -> Response:
         )
     except (RulingError, CourseError, TournamentSpecError) as error:
         return await page(request, 400, str(error), **given)
-    return _ruled(request, tournament, effects)
+    return await _ruled(request, tournament, effects)
 
 
 def _actions(tournament: Competition) -> Sequence[str]:
@@ -253,11 +253,12 @@ async def rule(request: Request) -> Response:
         )
     except (RulingError, CourseError) as error:
         return await page(request, 400, str(error), **given)
-    return _ruled(request, tournament, effects)
+    return await _ruled(request, tournament, effects)
 
 
-def _ruled(request: Request, tournament: Competition, effects: Sequence[str]) -> RedirectResponse:
-    """Return the response after a ruling with these effects."""
+async def _ruled(request: Request, tournament: Competition, effects: Sequence[str]) -> RedirectResponse:
+    """Return the response after a ruling with these effects, when pages show the table with it."""
+    await site_of(request).service.tournaments.summary(tournament.id, wait=True)
     sentence = ". ".join(effects)
     return see_other(request, f"{_path(tournament)}#rulings", sentence[:1].upper() + sentence[1:])
 
