@@ -250,7 +250,7 @@ def test_openings_with_a_bot_that_cannot_take_them_are_refused_before_the_first_
     ("value", "words"),
     [
         ('"nowhere.txt"', "openings: .*nowhere.txt cannot be read"),
-        (r'"a\u0000b"', "openings: .* cannot be read: embedded null byte"),
+        (r'"a\u0000b"', "openings: .* cannot be read: its name holds a NUL character"),
         ("{ }", "takes either file or random"),
         ('{ file = "x", random = { plies = 1, seed = 1 } }', "takes either file or random"),
         ("{ random = { plies = 0, seed = 1 } }", "openings.random.plies"),
