@@ -295,6 +295,17 @@ def test_lines_that_a_busy_host_divided_are_no_failure() -> None:
         assert "in 3 pieces over 6 ms" in verdict.sentence
 
 
+def test_a_line_in_many_pieces_is_a_failure_beside_one_in_few_that_took_longer() -> None:
+    """On a busy host the referee reads several pieces at once, and late."""
+    talk = make_record(wire=[WireLine(number, "from", "MOVE;1", 0) for number in [0] * 100])
+    lines = [FragmentedLine("MOVE;1", 7, 60_000), FragmentedLine("MOVE;1", 2, 70_000)]
+    for fragmented in (lines, lines[::-1]):
+        observed = Observations(fragmented_lines=fragmented)
+        verdict = output_rules.spelling(evidence(PlayedScenario(TALK, talk, observed)))
+        assert verdict.status is Status.FAILED
+        assert "in 7 pieces over 60 ms" in verdict.sentence
+
+
 @pytest.mark.parametrize(("moves", "status", "is_cause"), [(5, 1, False), (0, 1, False), (0, 0, True)])
 def test_time_lines_are_the_likely_cause_only_of_an_end_in_the_first_turn(
     moves: int, status: int, is_cause: bool

@@ -61,12 +61,13 @@ def spelling(evidence: Evidence) -> Verdict:
         if fragmented.span_us >= SLOW_PIECES_US
     ]
     if slow:
-        each, slowest = max(slow, key=lambda found: found[1].span_us)
-        is_habit = slowest.count > MOST_WRITES or len(slow) >= max(MANY_PIECES, PIECES_PART * line_count)
+        # The pieces come first: a line that took long may have been read in few, by a referee that waited.
+        each, worst = max(slow, key=lambda found: (found[1].count, found[1].span_us))
+        is_habit = worst.count > MOST_WRITES or len(slow) >= max(MANY_PIECES, PIECES_PART * line_count)
         judge = failed if is_habit else warned
         return judge(
-            f"{each.where}, its line {quote(slowest.line)} came in {slowest.count} pieces over "
-            f"{slowest.span_us / 1000:.0f} ms",
+            f"{each.where}, its line {quote(worst.line)} came in {worst.count} pieces over "
+            f"{worst.span_us / 1000:.0f} ms",
             "put the whole line together, with its line feed, and write and flush it once: a turn ends with "
             "its line feed",
             games=(each,),
