@@ -105,6 +105,8 @@ class _ObservedBot(Bot):
         """All lines of the bot until the end of the game."""
         self._pieces: list[float] = []
         """Times of the reads of the pieces of an incomplete line."""
+        self._at_first_piece: Reading | None = None
+        """Counters at the first of these reads."""
         self._at_start: Reading | None = None
 
     def write(self, line: str) -> Event:
@@ -137,8 +139,7 @@ class _ObservedBot(Bot):
             if isinstance(event, LineReceived):
                 self._sent.append(event.line)
                 if self._pieces:
-                    span_us = round((now() - self._pieces[0]) * 1e6)
-                    fragmented = FragmentedLine(event.line, len(self._pieces) + 1, span_us)
+                    fragmented = FragmentedLine(event.line, len(self._pieces) + 1, self._span_us())
                     self._observed.fragmented_lines.append(fragmented)
             before = ""
             self._pieces.clear()
@@ -146,8 +147,24 @@ class _ObservedBot(Bot):
         if self._sent and self.match.starting == self.index:
             self._record_start()
         if self.unfinished and self.unfinished != before:
+            if not self._pieces:
+                self._at_first_piece = self._counters()
             self._pieces.append(now())
         return events
+
+    def _span_us(self) -> int:
+        """Return the time since the first piece of a line, without that in which the bot waited for a CPU."""
+        span_us = round((now() - self._pieces[0]) * 1e6)
+        counters = self._counters()
+        if self._at_first_piece is None or counters is None:
+            return span_us
+        return max(0, span_us - between(self._at_first_piece, counters).wait_us)
+
+    def _counters(self) -> Reading | None:
+        """Return the bot's counters; None where the system has none, and after its end."""
+        if self.tree is None or self.has_ended() or not has_counters():
+            return None
+        return self.tree.read()
 
     def read_errors(self) -> bool:
         """Read once from standard error; what comes after START is not counted as coming before."""
@@ -195,13 +212,14 @@ class _ObservedBot(Bot):
             observed.start_us = round((now() - self.match.began) * 1e6)
             self.drain_errors()
             observed.stderr_before_start = self.stderr.total
-            self._at_start = self.tree.read() if self.tree is not None and has_counters() else None
+            self._at_start = self._counters()
 
     def _record_usage(self) -> None:
         """Record the counters since START; to be called at the end of the game."""
         self._record_memory()
-        if self._at_start is not None and self.tree is not None and not self.has_ended():
-            self._observed.cpu_us, self._observed.wait_us = between(self._at_start, self.tree.read())
+        counters = self._counters()
+        if self._at_start is not None and counters is not None:
+            self._observed.cpu_us, self._observed.wait_us = between(self._at_start, counters)
 
     async def observe_shutdown(self, session: Session) -> None:
         """Observe the bot from END until it has ended by itself or its grace is over.
@@ -272,9 +290,11 @@ class _ScriptedPlayer(SessionPlayer):
         bot = self.bot
         if now() >= self._quiet_until:
             return True
-        if bot.output_ended_at is None and wait_readable(bot.stdout, POLL_S):
+        # Asked before the look at its output: a line that it writes before it reads is seen then.
+        is_reading = bot.has_read_all() and bot.tree is not None and bot.tree.activity() == "reading"
+        if bot.output_ended_at is None and wait_readable(bot.stdout, 0.0 if is_reading else POLL_S):
             return False  # its lines come first
-        return bot.has_read_all() and bot.tree is not None and bot.tree.activity() == "reading"
+        return is_reading
 
     def _reply(self) -> str:
         """Return the opponent's next line: a move, or the line that ends the game."""

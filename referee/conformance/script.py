@@ -46,7 +46,7 @@ class FragmentedLine:
     line: str
     count: int
     span_us: int
-    """Microseconds from the first read to the last."""
+    """Microseconds from the first read to the last, without those in which the bot waited for a CPU."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -371,6 +371,8 @@ def surviving_programs(leader: int, members: Collection[int]) -> list[str]:
             if number != leader and (number in members or os.getsid(number) == leader):
                 text = (entry / "stat").read_text("utf-8", "replace")  # a program chooses its name
                 name, _, rest = text.partition("(")[2].rpartition(")")
-                if rest.split()[0] not in "ZX" and name != "bwrap":
+                fields = rest.split()
+                has_ended = fields[0] in "ZX" or int(fields[6]) & PF_EXITING
+                if not has_ended and name != "bwrap":
                     names.append(name)
     return sorted(names)

@@ -325,6 +325,8 @@ def test_idle_moves_neither_compute_nor_wait_for_a_cpu() -> None:
         game(100, 1, 1, 1, cpu_ms=0),  # the first move, in which a bot may read files
         game(100, *[1] * 40, 100, 100, 100, cpu_ms=0),  # hiccups of the machine
         PlayedScenario(GAME, make_record(moves=waited)),
+        # Most moves were too brief for a look at the counters.
+        PlayedScenario(GAME, make_record(moves=[*moves(*[0.5] * 40), *moves(100, 100, 100, cpu_ms=0)])),
     ):
         assert resource_usage.idle(evidence(played)).status is Status.PASSED
 

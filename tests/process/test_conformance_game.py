@@ -17,6 +17,7 @@ from referee.judge.limits import Limits
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
 from referee.playing import Job, environment_of
+from referee.process.cpu_accounting import Spent
 from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import TIERS, UNHURRIED, reading_bot, sandbox_of
 
@@ -99,6 +100,10 @@ def test_fragmented_and_unexpected_lines(monkeypatch: pytest.MonkeyPatch) -> Non
     pieces = play(player=bot, opponent=TestOpponent(last_legal, stops_at=1)).observed.fragmented_lines
     assert [(piece.line, piece.count) for piece in pieces] == [("MOVE;1", 7)]
     assert pieces[0].span_us > 0
+    # All of this time, the bot waited for a CPU.
+    monkeypatch.setattr(conformance_game, "between", lambda *_: Spent(0, 10**9))
+    pieces = play(player=bot, opponent=TestOpponent(last_legal, stops_at=1)).observed.fragmented_lines
+    assert [piece.span_us for piece in pieces] == [0]
     # A bot that waits for a CPU before its line must not be taken for one that sends none.
     monkeypatch.setattr(conformance_game, "QUIET_S", 60.0)
     seen = play("--do", "move-at-start", index=1).observed

@@ -117,13 +117,9 @@ def idle(evidence: Evidence) -> Verdict:
     ]
     if verdicts and verdicts[0] and all(verdicts):
         return verdicts[0]
-    moves = [
-        (each, move)
-        for each in evidence.played
-        for move in each.own_moves[1:]  # files may be read in the first turn
-        if move.cpu_us is not None
-    ]
-    slept = [(each, move) for each, move in moves if _is_idle(move)]
+    # Files may be read in the first turn.  A move that was too brief for a look at the counters was not idle.
+    moves = [(each, move) for each in evidence.played for move in each.own_moves[1:]]
+    slept = [(each, move) for each, move in moves if move.cpu_us is not None and _is_idle(move)]
     if len(slept) >= max(IDLE_MOVES, IDLE_PART * len(moves)):
         wall = percentile([move.wall_us / 1000 for _, move in slept], 0.5)
         cpu = percentile([(move.cpu_us or 0) / 1000 for _, move in slept], 0.5)
