@@ -282,11 +282,13 @@ class Session:
     def _check_start(self, player: int) -> bool:
         """Report that the starting bot has read START or closed its input; return False if it has not."""
         bot, self._start_checked = self._bots[player], now()
+        # In this order: a bot may read START and end between the two questions, and has read START then.
+        has_closed_input = bot.has_closed_input()
         if bot.has_read_all():
             if player == Side.FIRST:
                 self.timer.begin_game(now() - self._match.began)
             self._handle(StartRead(player, now()))
-        elif bot.has_closed_input() and not self._exit_reported[player]:
+        elif has_closed_input and not self._exit_reported[player]:
             self._handle(self._closed_input_event(InputClosed(player, now())))
         else:
             return False

@@ -170,7 +170,10 @@ async def test_a_reply_that_comes_while_the_counters_are_read_is_not_late(counte
             return reading
 
     match = await played(InterruptedReferee(0), LONG_MOVE_S)
-    assert match.moves[0].referee_wait_us == 250_000
+    # On a busy machine a check of the limits comes in the same turn; its readings take microseconds.
+    wait_us = match.moves[0].referee_wait_us
+    assert wait_us is not None
+    assert 250_000 <= wait_us < 500_000
 
 
 async def test_a_reply_that_comes_while_the_other_bots_memory_is_read_is_not_late() -> None:
@@ -245,6 +248,28 @@ async def test_a_turn_after_an_early_line_is_measured_on_the_bot_that_has_it() -
     assert match.moves[-1].cpu_us == 7000
     assert first.went_first
     assert session.timer.off_turn == (30, 700)
+
+
+async def test_a_start_that_is_read_while_the_referee_looks_for_the_bots_end_is_read() -> None:
+    class ReadsMeanwhile(MadeUpPlayer):
+        """A player that reads START, and closes its input, just after the first of two questions."""
+
+        is_later = False
+
+        def has_read_all(self) -> bool:
+            found, self.is_later = self.is_later, True
+            return found
+
+        has_closed_input = has_read_all
+
+        def read(self) -> Reading:
+            reading = super().read()
+            if self.reads >= 3:
+                self.reply(has_waited=False)
+            return reading
+
+    match = await played(ReadsMeanwhile(0), LONG_MOVE_S)
+    assert match.moves, match.result
 
 
 class StalledPlayer(ScriptedPlayer):
