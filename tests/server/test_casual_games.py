@@ -244,6 +244,23 @@ async def test_an_own_version_that_takes_no_openings_and_one_that_errs(tmp_path:
             assert line in harness.service.metrics.page().decode()
 
 
+@pytest.mark.slow
+async def test_a_move_while_a_bot_without_openings_waits_for_room_is_answered(tmp_path: Path) -> None:
+    manifest = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
+    script = next(file for file in starter() if file.path == "bot.py")
+    async with playing(tmp_path / "data") as (harness, casual):
+        version = await harness.decided((await harness.submit("Team 1", upload(manifest, script))).id)
+        own = CasualPlayer("version 1", version_id=version.id)
+        casual._sessions._room_of_versions.total_tokens = 1
+        other = await begin(casual, PERSON, own, "kalah(4,3)")
+        await until(lambda: other in casual._sessions._sessions)
+        table = await begin(casual, PERSON, own, "kalah(4,3)")
+        await casual.move(table, ME, 0, "1")
+        await casual.resign(other, ME)
+        await play_on(casual, table)
+        assert table.game.ended_at is not None
+
+
 LEAVES = """
 import os, sys
 for line in sys.stdin:

@@ -141,13 +141,15 @@ class SessionPool:
     async def _play(self, table: Table, revision: int) -> None:
         bot = table.bot
         assert bot is not None
-        before = len(table.game.moves)
-        try:
-            start = continuation(table.rules, table.game.opening, table.game.moves)
-        except OpeningError as error:
-            raise CourseError(str(error)) from error
         player = await self._player(table)
         takes_openings = OPENINGS in player.capabilities
+        before = len(table.game.moves)
+        if not takes_openings and not table.has_moved(bot):
+            before = 0  # the person moved while the session waited for room, and the bot has missed nothing
+        try:
+            start = continuation(table.rules, table.game.opening, table.game.moves[:before])
+        except OpeningError as error:
+            raise CourseError(str(error)) from error
         if start.opening and not takes_openings:
             raise CourseError(
                 "it cannot begin in the middle of a game (capability openings), as after a long pause"

@@ -61,6 +61,10 @@ class Table:
         """Index of the bot; None if two people play."""
         return next((index for index, player in enumerate(self.game.players) if player.is_bot), None)
 
+    def has_moved(self, side: int) -> bool:
+        """Return whether a player has made a move of the present game."""
+        return any(self.rules.to_move(state) == side for state in self.states[:-1])
+
     @property
     def waits_for_bot(self) -> bool:
         """True if the bot is to move and has not failed."""
