@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import command_lines_with
+from tests.support.processes import all_end, living_with, open_pidfds
 from tournaments.bots.errors import BotError, ManifestError
 from tournaments.bots.manifest import MANIFEST_FILE, load_manifest
 from tournaments.bots.resolve import resolve_bot
@@ -199,4 +199,4 @@ def test_processes_of_a_build_end_with_it(tmp_path: Path, monkeypatch: pytest.Mo
     directory(tmp_path / "bot", f'command = "./x"\nbuild = ["sh", "-c", "sleep {mark}; true"]')
     with pytest.raises(BotError, match=r"took over 0\.2 s"):
         resolve_bot("bot", tmp_path, game="manchester")
-    assert command_lines_with(f"sleep {mark}") == []
+    assert all_end(open_pidfds(living_with(f"sleep {mark}")))  # it was killed, and may still have to end

@@ -691,7 +691,10 @@ class Socket:
         self.sent.append(json.loads(text))
 
     async def receive(self) -> str:
-        await trio.lowlevel.checkpoint()
+        if self._script and isinstance(self._script[0], str):
+            await trio.lowlevel.cancel_shielded_checkpoint()  # it is there: nobody was silent
+        else:
+            await trio.lowlevel.checkpoint()
         while self._script:
             item = self._script.pop(0)
             if isinstance(item, Exception):

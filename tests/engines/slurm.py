@@ -36,6 +36,8 @@ MEMORY_MB = 4000
 START_LIMIT_S = 300.0
 END_LIMIT_S = 60.0
 POLL_S = 0.1
+FIRST_PORT, FIRST_EPHEMERAL_PORT = 20_000, 32_768
+"""Linux gives a program that asks for any port one from FIRST_EPHEMERAL_PORT on, by its default settings."""
 
 PR_SET_CHILD_SUBREAPER = 36
 """linux/prctl.h"""
@@ -221,12 +223,15 @@ def _is_idle(slurm: Slurm) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody uses now."""
+    """Ports of the loopback that nobody uses now, and that the system gives to no other program meanwhile."""
+    found: list[int] = []
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        while len(found) < count:
+            port = FIRST_PORT + secrets.randbelow(FIRST_EPHEMERAL_PORT - FIRST_PORT)
+            with contextlib.suppress(OSError):  # it is in use
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                found.append(port)
+    return found
 
 
 def _cancel_jobs(slurm: Slurm) -> None:

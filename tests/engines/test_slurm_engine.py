@@ -122,7 +122,7 @@ async def test_an_interrupt_and_a_cancelled_job_change_nothing_in_the_table(
         head.process.send_signal(signal.SIGINT)
         assert await head.ends() == INTERRUPTED
     assert "games to play; the same command goes on:\n" in head.said
-    assert not living_with(mark)
+    await becomes(lambda: not living_with(mark), END_LIMIT_S)  # the head does not wait for its jobs
     await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
     async with (
         machine(tmp_path, "local", run_options("here")) as local,

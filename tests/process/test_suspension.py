@@ -139,7 +139,10 @@ def line_of(bot: Bot) -> str:
 
 
 def test_inside_a_sandbox() -> None:
-    text = "say(os.getpid()); sys.stdin.readline(); burn(0.2); say(time.process_time()); spin()"
+    text = (
+        "say(os.getpid()); sys.stdin.readline(); burn(0.2); say(time.process_time()); "
+        "sys.stdin.readline(); spin()"
+    )
     with confined(text) as (bot, tree):
         assert int(line_of(bot)) == 2  # the first is the sandbox's own
         until_doing(tree, "reading")
@@ -150,8 +153,10 @@ def test_inside_a_sandbox() -> None:
         assert len(before.threads) == 1
         bot.write("go")
         used = float(line_of(bot))
+        until_doing(tree, "reading")
         assert tree.read().cpu_ns == pytest.approx(used * 1e9, abs=30_000_000)
-        assert tree.activity() == "running"
+        bot.write("on")
+        until_doing(tree, "running")
         assert tree.stop(LIMIT_S)
         assert tree.activity() == "stopped"
         stopped = tree.read()

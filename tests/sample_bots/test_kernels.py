@@ -30,9 +30,14 @@ def _host_may_be_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "PREPARE_LIMIT_S", 1800.0)
 
 
+MARGIN_S = 2.0
+"""Margin of the referee in seconds: a busy machine may keep a program waiting, which no counter shows."""
+
+
 def play_strong(opponent: str, game: str, folder: Path, sandbox: Sandbox, move_s: float = 1.0) -> GameRecord:
     players = (resolve_bot("strong", folder, game=game), resolve_bot(opponent, folder, game=game))
-    return play_alone(Job("strong", game, players, TimeControl(move_s=move_s), sandbox=sandbox))
+    control = TimeControl(move_s=move_s, margin_s=MARGIN_S)
+    return play_alone(Job("strong", game, players, control, sandbox=sandbox))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@
 import csv
 import io
 import re
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -186,7 +187,8 @@ def assert_fits(page: Page) -> None:
 
 def watch_a_game_of(page: Page, site: str, name: str) -> None:
     """Follow a game on its live page until its end."""
-    for _ in range(20):
+    give_up = time.monotonic() + LIMIT_MS / 1000
+    while time.monotonic() < give_up:
         page.goto(site)
         page.locator("[data-now-playing] a", has_text=name).first.click(timeout=LIMIT_MS)
         if not page.locator("[data-live-events]").get_attribute("data-live-events"):
