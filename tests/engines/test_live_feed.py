@@ -241,16 +241,3 @@ async def test_other_datagrams_are_ignored(tmp_path: Path) -> None:
         await trio.testing.wait_all_tasks_blocked()
     assert told == [snapshot]
     assert not (tmp_path / "feed").exists()
-
-
-async def test_snapshots_that_wait_at_the_end_of_a_game_are_passed_on(tmp_path: Path) -> None:
-    """A server that had no CPU at the end of a game reads the last ones, with the verdict, afterwards."""
-    told: list[Snapshot] = []
-    snapshots = [Snapshot(offset, (), (1, 1), 0, None) for offset in range(6)]
-    async with followed(tmp_path / "feed", told.append) as path:
-        assert path is not None
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as game:
-            game.connect(path)
-            for snapshot in snapshots:
-                game.send(snapshot.packed())
-    assert told == snapshots

@@ -18,8 +18,6 @@ OnStart = Callable[[str], None]
 OnSnapshot = Callable[[Snapshot], None]
 """Called with snapshots of a running game."""
 PRIVATE = 0o600
-MOST_QUEUED = 512
-"""Datagrams that are read after a game at most: Linux queues 10 of a socket by default, some systems 512."""
 
 
 class Engine(Protocol):
@@ -111,9 +109,6 @@ async def followed(path: Path, on_snapshot: OnSnapshot | None) -> AsyncIterator[
             nursery.start_soon(_follow, listener, on_snapshot)
             yield str(path)
             nursery.cancel_scope.cancel()
-        for _ in range(MOST_QUEUED):  # what came while this process had no CPU
-            if not _take(listener, on_snapshot):
-                break
 
 
 @contextmanager
@@ -137,16 +132,8 @@ def listening(path: Path) -> Iterator[socket.socket | None]:
 async def _follow(listener: socket.socket, on_snapshot: OnSnapshot) -> None:
     while True:
         await trio.lowlevel.wait_readable(listener)
-        _take(listener, on_snapshot)
-
-
-def _take(listener: socket.socket, on_snapshot: OnSnapshot) -> bool:
-    """Take the next datagram, if there is one; return whether there was one."""
-    try:
-        snapshot = Snapshot.unpacked(listener.recv(DATAGRAM_BYTES))
-    except BlockingIOError:
-        return False
-    except ValueError:  # a program of the same user may write to the socket, too
-        return True
-    on_snapshot(snapshot)
-    return True
+        try:
+            snapshot = Snapshot.unpacked(listener.recv(DATAGRAM_BYTES))
+        except (BlockingIOError, ValueError):  # a program of the same user may write to the socket, too
+            continue
+        on_snapshot(snapshot)
