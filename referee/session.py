@@ -206,6 +206,8 @@ class Session:
                 return event  # it has started
             if now() - began >= (ENDING_LIMIT_S if self._is_ending(bot) else EXIT_SETTLE_S):
                 return event
+        if bot.index == Side.SECOND and bot.has_read_all():
+            return event  # it had started before it ended
         return event._replace(other=end)
 
     def _handle(self, event: Event) -> None:
@@ -282,7 +284,7 @@ class Session:
     def _check_start(self, player: int) -> bool:
         """Report that the starting bot has read START or closed its input; return False if it has not."""
         bot, self._start_checked = self._bots[player], now()
-        # In this order: a bot may read START and end between the two questions, and has read START then.
+        # The input is checked first: a bot that reads START and ends between the two calls has read START.
         has_closed_input = bot.has_closed_input()
         if bot.has_read_all():
             if player == Side.FIRST:

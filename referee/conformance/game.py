@@ -44,9 +44,10 @@ QUIET_S = 0.2
 """Most seconds that the opponent waits for a bot to stop sending: a bot that reads its lines at once is back
 at reading within a millisecond; one that thinks on the opponent's time never is."""
 LEFT_OPEN_S = 0.1
-"""Seconds of charged time to wait for the end of the output after the bot's end.
+"""Seconds of charged time to wait for the end of the output, and of the bot's helpers, after the bot's end.
 
-If the output is still open after this time, another process holds it open."""
+Helpers that end with the bot need a moment for it.  If the output is still open after this time, another
+process holds it open."""
 EXAMINED_BYTES, EXAMINED_AT_ONCE = 1 << 20, 1 << 16
 """Bytes read of the output after the end of the game, and of one read: more would not add information."""
 
@@ -153,7 +154,7 @@ class _ObservedBot(Bot):
         return events
 
     def _span_us(self) -> int:
-        """Return the time since the first piece of a line, without that in which the bot waited for a CPU."""
+        """Return the time since the first piece of a line, less the bot's waits for a CPU."""
         span_us = round((now() - self._pieces[0]) * 1e6)
         counters = self._counters()
         if self._at_first_piece is None or counters is None:
@@ -243,11 +244,16 @@ class _ObservedBot(Bot):
             return
         observed.ended_us = grace.spent_us()
         left_open = grace.again(LEFT_OPEN_S)
-        while self.output_ended_at is None and not left_open.is_over():
+        while (left := self._left_behind()) or self.output_ended_at is None:
+            if left_open.is_over():
+                break
             await session.drain_once(min(POLL_S, left_open.wait_s()))
-        members = self.tree.pids() if self.tree is not None else []
-        observed.left_behind = surviving_programs(self.pid, members)
-        observed.holds_output = bool(observed.left_behind) and self.output_ended_at is None
+        observed.left_behind = left
+        observed.holds_output = bool(left) and self.output_ended_at is None
+
+    def _left_behind(self) -> list[str]:
+        """Return the names of the programs that the bot has left behind."""
+        return surviving_programs(self.pid, self.tree.pids() if self.tree is not None else [])
 
 
 class _ScriptedPlayer(SessionPlayer):
@@ -290,9 +296,9 @@ class _ScriptedPlayer(SessionPlayer):
         bot = self.bot
         if now() >= self._quiet_until:
             return True
-        # Asked before the look at its output: a line that it writes before it reads is seen then.
+        # The activity is read first: a line that the bot wrote before it went back to reading is then found.
         is_reading = bot.has_read_all() and bot.tree is not None and bot.tree.activity() == "reading"
-        if bot.output_ended_at is None and wait_readable(bot.stdout, 0.0 if is_reading else POLL_S):
+        if bot.output_ended_at is None and wait_readable(bot.stdout, POLL_S):
             return False  # its lines come first
         return is_reading
 

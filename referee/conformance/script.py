@@ -46,7 +46,7 @@ class FragmentedLine:
     line: str
     count: int
     span_us: int
-    """Microseconds from the first read to the last, without those in which the bot waited for a CPU."""
+    """Microseconds from the first read to the last, less the bot's waits for a CPU."""
 
 
 @dataclass(frozen=True, slots=True)

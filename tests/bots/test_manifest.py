@@ -199,4 +199,4 @@ def test_processes_of_a_build_end_with_it(tmp_path: Path, monkeypatch: pytest.Mo
     directory(tmp_path / "bot", f'command = "./x"\nbuild = ["sh", "-c", "sleep {mark}; true"]')
     with pytest.raises(BotError, match=r"took over 0\.2 s"):
         resolve_bot("bot", tmp_path, game="manchester")
-    assert all_end(open_pidfds(living_with(f"sleep {mark}")))  # it was killed, and may still have to end
+    assert all_end(open_pidfds(living_with(mark)))  # it was killed, and may still have to end

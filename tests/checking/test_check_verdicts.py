@@ -295,7 +295,7 @@ def test_lines_that_a_busy_host_divided_are_no_failure() -> None:
         assert "in 3 pieces over 6 ms" in verdict.sentence
 
 
-def test_a_line_in_many_pieces_is_a_failure_beside_one_in_few_that_took_longer() -> None:
+def test_one_line_in_many_pieces_fails_the_check() -> None:
     """On a busy host the referee reads several pieces at once, and late."""
     talk = make_record(wire=[WireLine(number, "from", "MOVE;1", 0) for number in [0] * 100])
     lines = [FragmentedLine("MOVE;1", 7, 60_000), FragmentedLine("MOVE;1", 2, 70_000)]
@@ -325,7 +325,7 @@ def test_idle_moves_neither_compute_nor_wait_for_a_cpu() -> None:
         game(100, 1, 1, 1, cpu_ms=0),  # the first move, in which a bot may read files
         game(100, *[1] * 40, 100, 100, 100, cpu_ms=0),  # hiccups of the machine
         PlayedScenario(GAME, make_record(moves=waited)),
-        # Most moves were too brief for a look at the counters.
+        # Most moves were too brief to be measured.
         PlayedScenario(GAME, make_record(moves=[*moves(*[0.5] * 40), *moves(100, 100, 100, cpu_ms=0)])),
     ):
         assert resource_usage.idle(evidence(played)).status is Status.PASSED

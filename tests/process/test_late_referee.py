@@ -250,9 +250,9 @@ async def test_a_turn_after_an_early_line_is_measured_on_the_bot_that_has_it() -
     assert session.timer.off_turn == (30, 700)
 
 
-async def test_a_start_that_is_read_while_the_referee_looks_for_the_bots_end_is_read() -> None:
+async def test_start_counts_as_read_by_a_bot_that_ends_between_two_checks() -> None:
     class ReadsMeanwhile(MadeUpPlayer):
-        """A player that reads START, and closes its input, just after the first of two questions."""
+        """Player that reads START and closes its input between two checks of the referee."""
 
         is_later = False
 

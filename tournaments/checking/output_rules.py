@@ -61,7 +61,7 @@ def spelling(evidence: Evidence) -> Verdict:
         if fragmented.span_us >= SLOW_PIECES_US
     ]
     if slow:
-        # The pieces come first: a line that took long may have been read in few, by a referee that waited.
+        # The number of pieces comes first: a referee that waited reads a slow line in fewer pieces.
         each, worst = max(slow, key=lambda found: (found[1].count, found[1].span_us))
         is_habit = worst.count > MOST_WRITES or len(slow) >= max(MANY_PIECES, PIECES_PART * line_count)
         judge = failed if is_habit else warned

@@ -117,7 +117,7 @@ def idle(evidence: Evidence) -> Verdict:
     ]
     if verdicts and verdicts[0] and all(verdicts):
         return verdicts[0]
-    # Files may be read in the first turn.  A move that was too brief for a look at the counters was not idle.
+    # Files may be read in the first turn, which is left out.  A move too brief to be measured was not idle.
     moves = [(each, move) for each in evidence.played for move in each.own_moves[1:]]
     slept = [(each, move) for each, move in moves if move.cpu_us is not None and _is_idle(move)]
     if len(slept) >= max(IDLE_MOVES, IDLE_PART * len(moves)):

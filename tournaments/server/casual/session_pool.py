@@ -145,7 +145,7 @@ class SessionPool:
         takes_openings = OPENINGS in player.capabilities
         before = len(table.game.moves)
         if not takes_openings and not table.has_moved(bot):
-            before = 0  # the person moved while the session waited for room, and the bot has missed nothing
+            before = 0  # it plays the game from its beginning, and is sent the moves made so far
         try:
             start = continuation(table.rules, table.game.opening, table.game.moves[:before])
         except OpeningError as error:

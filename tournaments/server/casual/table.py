@@ -62,7 +62,7 @@ class Table:
         return next((index for index, player in enumerate(self.game.players) if player.is_bot), None)
 
     def has_moved(self, side: int) -> bool:
-        """Return whether a player has made a move of the present game."""
+        """Return whether the player with index ``side`` has moved in this game."""
         return any(self.rules.to_move(state) == side for state in self.states[:-1])
 
     @property
