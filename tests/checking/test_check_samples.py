@@ -143,7 +143,9 @@ while True:
 """Bot that waits for its lines as event loops do, and moves first with South's first pit that holds seeds."""
 
 
-@pytest.mark.parametrize("control", [TimeControl(move_s=0.4), TimeControl(game_s=1.0)])
+@pytest.mark.parametrize(
+    "control", [TimeControl(move_s=0.4), pytest.param(TimeControl(game_s=1.0), marks=pytest.mark.slow)]
+)
 def test_a_bot_that_polls_for_its_lines_is_checked_in_full_games(
     monkeypatch: pytest.MonkeyPatch, control: TimeControl
 ) -> None:

@@ -111,7 +111,10 @@ def test_bad_input(arguments: str, complaint: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", ["duel greedy version2", "gauntlet version2 --levels 1"])
+@pytest.mark.parametrize(
+    "arguments",
+    ["duel greedy version2", pytest.param("gauntlet version2 --levels 1", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("change", ["open('learned.txt', 'a').write('x')", "os.unlink('bot.toml')"])
 def test_a_bot_whose_files_change_meanwhile_is_named(arguments: str, change: str) -> None:
     bot("version2", f"import contextlib, os\nwith contextlib.suppress(OSError):\n    {change}\n" + SORRY)
@@ -121,6 +124,7 @@ def test_a_bot_whose_files_change_meanwhile_is_named(arguments: str, change: str
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_result_is_printed_also_if_the_working_directory_is_gone(tmp_path: Path) -> None:
     Path("here").mkdir()
     leaver = bot("leaver", f"import shutil\nshutil.rmtree({str(tmp_path / 'here')!r}, True)\n" + SORRY)

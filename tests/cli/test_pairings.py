@@ -108,6 +108,7 @@ def test_what_is_taken_back_leaves_no_trace_in_the_pairings(out: Path, tmp_path:
     is_clean(out)
 
 
+@pytest.mark.slow
 def test_a_round_without_a_played_game_has_not_begun(tmp_path: Path) -> None:
     write_tournament(tmp_path / "cup", text_of(1))
     out = tmp_path / "cup" / "out"

@@ -54,7 +54,7 @@ def out(cups: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return Path(shutil.copytree(cups / name, tmp_path / "cup")) / "out"
 
 
-def of(*names: str) -> pytest.MarkDecorator:
+def of(*names: object) -> pytest.MarkDecorator:
     """Run a test with the directories of tournaments of these formats."""
     return pytest.mark.parametrize("out", names, indirect=True)
 
@@ -166,8 +166,8 @@ def test_a_bot_does_not_return_after_rounds_were_paired_without_it(out: Path) ->
     assert "rounds were paired without it since" in do("restore", out, "greedy", "--why", "y", fails=True)
 
 
-@pytest.mark.parametrize("kind", ["swiss", "knockout"])
-@pytest.mark.parametrize("option", ["--keep", "--annul"])
+@pytest.mark.parametrize("kind", ["swiss", pytest.param("knockout", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("option", ["--keep", pytest.param("--annul", marks=pytest.mark.slow)])
 def test_a_withdrawal_that_ends_a_round_is_taken_back(tmp_path: Path, kind: str, option: str) -> None:
     """Nothing was played since: the next round is paired anew, from all results."""
     text = CUP.replace('"random:1"', '"minimax:2", "random:1"') + f'format = "{kind}"\n'
@@ -212,7 +212,7 @@ def test_a_late_bot_plays_all_its_games(out: Path, games: int) -> None:
     is_clean(out)
 
 
-@of("swiss", "ladder")
+@of("swiss", pytest.param("ladder", marks=pytest.mark.slow))
 def test_a_late_bot_is_paired_from_the_next_round_on(out: Path) -> None:
     """All three rounds were paired: it waits for a fourth, and changes none of them."""
     before = kept(out)
@@ -240,7 +240,9 @@ def test_a_late_bot_that_plays_in_the_last_round_is_nothing_unexpected(cups: Pat
     assert len(list(unexpected(tournament, [replace(late, round=5)]))) == 1
 
 
-@pytest.mark.parametrize(("option", "played"), [("--annul", 0), ("--keep", 4)])
+@pytest.mark.parametrize(
+    ("option", "played"), [pytest.param("--annul", 0, marks=pytest.mark.slow), ("--keep", 4)]
+)
 def test_a_new_version_takes_the_place_of_the_old_one(out: Path, option: str, played: int) -> None:
     said = do("add", out, "minimax:1", "--replaces", "greedy", option, "--why", "a bug was fixed")
     count = "still count" if played else "count for nobody"
@@ -262,7 +264,7 @@ def test_a_new_version_may_come_after_the_old_one_has_withdrawn(out: Path) -> No
     assert line_of(out, "minimax:1")["played"] == 4
 
 
-@of("round-robin", "gauntlet", "swiss", "ladder")
+@of("round-robin", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gauntlet", "swiss", "ladder")))
 def test_a_replacement_by_mistake_is_taken_back(out: Path) -> None:
     fields = ("rank", "points", "played", "withdrawn")
     before, standing = keys_of(out), [line_of(out, "greedy")[name] for name in fields]
@@ -325,6 +327,7 @@ def test_a_late_bot_that_could_read_other_files_is_refused_if_the_sandbox_is_req
     assert line.startswith(f"wide could read all of {bot.parent}, and with it mine: ")
 
 
+@pytest.mark.slow
 def test_a_bot_that_could_read_other_files_is_not_added_if_the_sandbox_is_required(tmp_path: Path) -> None:
     """The next run would be refused."""
     needs_sandbox()
@@ -362,6 +365,7 @@ def test_a_changed_late_bot_withdraws_and_joins_under_another_name(out: Path, tm
     assert refused.startswith("the files of mine have changed since it was added, ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ['"mine.py"', '{bot = "mine.py", name = "ann (monday)"}'])
 def test_a_bot_of_the_file_that_has_withdrawn_needs_no_files(tmp_path: Path, text: str) -> None:
     """Its files change when its author goes on, and may be gone later."""

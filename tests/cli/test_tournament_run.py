@@ -231,7 +231,10 @@ def test_json_and_quiet_are_alone_even_if_a_bot_fails_every_game(
     assert wrong.stderr.startswith("Error: ")
 
 
-@pytest.mark.parametrize(("kind", "ranking"), [("gauntlet", ["score", "wins"]), ("placement", ["rating"])])
+@pytest.mark.parametrize(
+    ("kind", "ranking"),
+    [("gauntlet", ["score", "wins"]), pytest.param("placement", ["rating"], marks=pytest.mark.slow)],
+)
 def test_a_run_of_an_earlier_version_keeps_its_ranking(tmp_path: Path, kind: str, ranking: list[str]) -> None:
     """Earlier versions ranked these formats by points where the file said nothing."""
     write_tournament(
@@ -517,7 +520,7 @@ def test_on_a_dumb_terminal_there_are_plain_lines(tmp_path: Path) -> None:
 # The end of the output
 
 
-@pytest.mark.parametrize("edits_tournament", [False, True])
+@pytest.mark.parametrize("edits_tournament", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_bot_whose_file_changes_meanwhile_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits_tournament: bool
 ) -> None:
@@ -530,6 +533,7 @@ def test_a_bot_whose_file_changes_meanwhile_is_named(
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_late_bot_whose_file_changes_meanwhile_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

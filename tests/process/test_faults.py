@@ -146,7 +146,10 @@ def lingering(folder: Path) -> Sandbox:
     return replace(sandbox, tools=replace(sandbox.tools, bwrap=str(bwrap)))
 
 
-@pytest.mark.parametrize("scripts", [("exit 3 # late", "exit 3"), ("exit 3", "exit 3 # late")])
+@pytest.mark.parametrize(
+    "scripts",
+    [("exit 3 # late", "exit 3"), pytest.param(("exit 3", "exit 3 # late"), marks=pytest.mark.slow)],
+)
 async def test_no_crash_at_the_start_wins_by_a_sandbox_that_ends_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripts: tuple[str, str]
 ) -> None:

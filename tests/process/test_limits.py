@@ -150,6 +150,7 @@ async def test_memory_of_a_bot_that_has_closed_its_input(tmp_path: Path, code: s
     assert check_replay(record) == []
 
 
+@pytest.mark.slow
 async def test_memory_of_the_opponent_of_a_bot_that_has_closed_its_input(tmp_path: Path) -> None:
     """Both are held to their limits while the end of one is waited for."""
     moved = str(tmp_path / "moved")

@@ -98,6 +98,7 @@ def test_a_run_on_another_host_keeps_the_default_memory_limit(
         assert {store.record(key).limits.memory_mb for key in store.played()} == {512}
 
 
+@pytest.mark.slow
 def test_the_default_memory_limit_is_that_of_the_games_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

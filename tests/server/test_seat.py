@@ -62,7 +62,10 @@ async def play_first_legal_moves(game: SeatedGame, opening: str = "") -> GameFol
     return follower
 
 
-@pytest.mark.parametrize(("seat", "opening"), [(0, ""), (1, ""), (0, "3 1"), (1, "3")])
+@pytest.mark.parametrize(
+    ("seat", "opening"),
+    [(0, ""), (1, "3"), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, ""), (0, "3 1")))],
+)
 async def test_a_whole_game_against_a_confined_bot(tmp_path: Path, seat: int, opening: str) -> None:
     async with engine_in(tmp_path) as engine:
         given = job(seat=seat, sandbox=needs_sandbox(), opening=opening, limits=UNHURRIED)
