@@ -42,6 +42,18 @@ def bot(text: str = "ladder:2") -> CasualPlayer:
     return CasualPlayer(text, reference=text)
 
 
+NO_OPENINGS = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
+"""Manifest of a bot that declares no capabilities."""
+
+
+async def qualified(harness: ServiceHarness) -> CasualPlayer:
+    """Return a version of the starter that takes no openings, when it has qualified."""
+    script = next(file for file in starter() if file.path == "bot.py")
+    version = await harness.decided((await harness.submit("Team 1", upload(NO_OPENINGS, script))).id)
+    assert version.state is VersionState.QUALIFIED
+    return CasualPlayer("version 1", version_id=version.id)
+
+
 @asynccontextmanager
 async def playing(data: Path, **settings: Any) -> AsyncIterator[tuple[ServiceHarness, CasualGames]]:
     async with open_service(data, **{"sandbox_mode": "required", **settings}) as harness:
@@ -218,12 +230,8 @@ for line in sys.stdin:
 
 @pytest.mark.slow
 async def test_an_own_version_that_takes_no_openings_and_one_that_errs(tmp_path: Path) -> None:
-    manifest = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
-    script = next(file for file in starter() if file.path == "bot.py")
     async with playing(tmp_path / "data") as (harness, casual):
-        version = await harness.decided((await harness.submit("Team 1", upload(manifest, script))).id)
-        assert version.state is VersionState.QUALIFIED
-        own = CasualPlayer("version 1", version_id=version.id)
+        own = await qualified(harness)
         table = await begin(casual, PERSON, own, "kalah(4,3)")
         await casual.move(table, ME, 0, "1")
         await turn(table)
@@ -232,7 +240,7 @@ async def test_an_own_version_that_takes_no_openings_and_one_that_errs(tmp_path:
         await play_on(casual, table)
         assert table.game.ended_at is not None
 
-        wrong = await harness.submit("Team 2", upload(manifest, SubmittedFile("bot.py", CRASHES.encode())))
+        wrong = await harness.submit("Team 2", upload(NO_OPENINGS, SubmittedFile("bot.py", CRASHES.encode())))
         await harness.decided(wrong.id)
         table = await begin(casual, PERSON, CasualPlayer("version 1", version_id=wrong.id), "kalah(4,3)")
         await casual.move(table, ME, 0, "1")
@@ -246,11 +254,8 @@ async def test_an_own_version_that_takes_no_openings_and_one_that_errs(tmp_path:
 
 @pytest.mark.slow
 async def test_a_move_while_a_bot_without_openings_waits_for_room_is_answered(tmp_path: Path) -> None:
-    manifest = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
-    script = next(file for file in starter() if file.path == "bot.py")
     async with playing(tmp_path / "data") as (harness, casual):
-        version = await harness.decided((await harness.submit("Team 1", upload(manifest, script))).id)
-        own = CasualPlayer("version 1", version_id=version.id)
+        own = await qualified(harness)
         casual._sessions._room_of_versions.total_tokens = 1
         other = await begin(casual, PERSON, own, "kalah(4,3)")
         await until(lambda: other in casual._sessions._sessions)
@@ -277,11 +282,12 @@ async def test_a_bot_that_ends_in_the_persons_turn_loses_and_others_play_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may be suspended before it ends: then it ends after the next move."""
-    manifest = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
     monkeypatch.setattr(session_pool, "IDLE_S", 0.01)
     monkeypatch.setattr(session_pool, "MOST_IDLE_TIMES", 10**9)
     async with playing(tmp_path / "data") as (harness, casual):
-        version = await harness.submit("Team 1", upload(manifest, SubmittedFile("bot.py", LEAVES.encode())))
+        version = await harness.submit(
+            "Team 1", upload(NO_OPENINGS, SubmittedFile("bot.py", LEAVES.encode()))
+        )
         await harness.decided(version.id)
         other = await begin(casual, bot(), PERSON)
         table = await begin(casual, PERSON, CasualPlayer("version 1", version_id=version.id))
@@ -301,13 +307,10 @@ async def test_a_bot_that_ends_in_the_persons_turn_loses_and_others_play_on(
 async def test_a_bot_without_openings_keeps_its_room_while_the_page_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manifest = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
-    script = next(file for file in starter() if file.path == "bot.py")
     monkeypatch.setattr(session_pool, "IDLE_S", 0.05)
     monkeypatch.setattr(session_pool, "MOST_IDLE_TIMES", 3)
     async with playing(tmp_path / "data", game="kalah(4,3)") as (harness, casual):
-        version = await harness.decided((await harness.submit("Team 1", upload(manifest, script))).id)
-        own = CasualPlayer("version 1", version_id=version.id)
+        own = await qualified(harness)
         table = await begin(casual, PERSON, own, "kalah(4,3)")
         await casual.move(table, ME, 0, "1")
         await turn(table)
