@@ -45,9 +45,16 @@ LEFT_OPEN_S = 5.0
 READ_BYTES = 1 << 16
 
 WORK = f"{SCRATCH}/build"
+BEGAN = f"{SCRATCH}/began"
+"""File that was written when the build began."""
+MAX_UNDECLARED = 5
+"""Maximum files that the build wrote besides its products whose names are sent."""
+# CMake refuses to build where its cache is of another directory, such as a student's own.
 _BUILD = """\
 PATH={path}$PATH
 cp -pR . {work} && chmod -R u+rwX {work} && cd {work} || exit
+find . -name CMakeCache.txt -exec {shell} -c 'rm -rf "$1" "${{1%/*}}/CMakeFiles"' sh {{}} \\; 2>/dev/null
+touch {began}
 printf 'copied\\0'
 "$@" </dev/null >&2 || exit
 printf 'built\\0'
@@ -65,6 +72,11 @@ done
 """
 """Shell script that sends products.  Its exit status is ignored: a product that is missing or incomplete is
 noticed by the receiver."""
+_SENDING_UNDECLARED = """\
+[ -n "$(find {products} -type f -newer {began} 2>/dev/null)" ] || find . -type f -newer {began} |
+  head -n {most} | while IFS= read -r f; do printf 'undeclared 0 %s\\0' "$f"; done
+"""
+"""Shell commands that send the names of some files that the build wrote, if it wrote none of its products."""
 
 
 class NotBuiltError(Exception):
@@ -108,6 +120,8 @@ def build_confined(
     script = _BUILD.format(
         path="".join(shlex.quote(folder) + ":" for folder in toolchains.on_path),
         work=WORK,
+        shell=SHELL,
+        began=BEGAN,
         sending=_sending(products),
     )
     player = Player(
@@ -138,6 +152,9 @@ def _sending(products: Sequence[str]) -> str:
     each = f"! -type d -exec {SHELL} -c {shlex.quote(_SENDING)} {SHELL} {{}} + 2>/dev/null"
     named = [f"./{name}" for name in products]
     lines = [f"find {shlex.join(named)} {each}"] if named else []
+    if named:
+        products_text = shlex.join(named)
+        lines.append(_SENDING_UNDECLARED.format(products=products_text, began=BEGAN, most=MAX_UNDECLARED))
     if any(name.endswith(".class") for name in products):
         lines.append(f"find . -name '*.class' {each}")
     return "\n".join(lines)

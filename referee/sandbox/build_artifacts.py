@@ -28,6 +28,8 @@ class Kind(StrEnum):
     LINK = "link"
     OTHER = "other"
     """A pipe, a socket, a device."""
+    UNDECLARED = "undeclared"
+    """A file that is no product, and was written by a build that wrote no product."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,12 @@ TMP_BYTES = 16 * MIB
 SHM_BYTES = 1 * MIB
 """Sizes of /tmp and /dev/shm: enough for an interpreter's own files."""
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
+RUNTIME_SETTINGS = (
+    *("etc/R", "etc/fpc*.cfg", "etc/java*", "etc/julia", "etc/ldc2.conf", "etc/mono", "etc/nim"),
+    *("etc/ocamlfind.conf", "var/lib/ghc"),
+)
+"""Patterns, from the root, of the places in which Debian keeps what compilers and interpreters need beside
+/usr: settings, and the list of packages of ghc."""
 SYSTEM_DIRECTORIES = tuple(map(Path, ("/dev", "/proc", "/sys", "/etc", SCRATCH)))
 REPLACED_DIRECTORIES = {*SYSTEM_DIRECTORIES, *SHOWN_ALWAYS, Path("/"), Path("/tmp")}
 ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -38,14 +44,14 @@ def system_options() -> Iterable[str]:
         elif path.is_dir():  # a system whose /usr is not merged
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
-    for name in (*ETC, *_java_settings()):
+    for name in (*ETC, *_runtime_settings()):
         yield from ("--ro-bind-try", name, name)
 
 
 @lru_cache(maxsize=1)
-def _java_settings() -> tuple[str, ...]:
-    """Return the directories in which Debian keeps Java's settings, without which it does not start."""
-    return tuple(map(str, sorted(Path("/etc").glob("java*"))))
+def _runtime_settings() -> tuple[str, ...]:
+    """Return the existing paths of RUNTIME_SETTINGS."""
+    return tuple(str(path) for pattern in RUNTIME_SETTINGS for path in sorted(Path("/").glob(pattern)))
 
 
 def file_system_options(limits: Limits) -> Iterable[str]:

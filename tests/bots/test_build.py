@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[str, str | tuple[str, ...]]] = {
         "mkdir engine; for n in 0 1 2 3 4 5 6 7 8 9; do truncate -s 10M engine/$n; done",
         "made files of more than 64 MB together",
     ),
-    "a source in a product": ("mkdir engine; echo > engine/new.java", "'engine/new.java' is a source"),
+    "a source as a product": ("mkdir engine; echo > engine/new.java", "'engine' was not made"),
     "all its files": (
         "yes | head -c 60000000 > 0; for n in 1 2 3 4 5 6 7 8 9; do cp 0 $n || exit 3; done",
         "No space left on device",
@@ -139,6 +139,15 @@ def test_bad_builds_are_refused(place: BuildFolder, sandbox: Sandbox, name: str)
     assert any(choice.replace("{outside}", str(place.outside)) in message for choice in choices), message
     assert SECRET not in message
     assert len(message) < 3000
+
+
+def test_what_a_build_makes_beside_the_bots_script_is_named(place: BuildFolder, sandbox: Sandbox) -> None:
+    script = place.bot / "engine"
+    script.write_text("#!/bin/sh\nexec ./core\n")
+    command = place.write(f"until [ core -nt {confined_build.BEGAN} ]; do echo > core; done\n")
+    assert 'name all those that the bot needs, as in made = ["core"]' in refused(place, command, sandbox)
+    assert place.made_by(command, ["engine", "core"], sandbox) == {"bot/core"}
+    assert place.made_by(["true"], ["engine"], sandbox) == set()
 
 
 def test_a_build_that_reads_its_own_products_is_at_fault(
@@ -252,7 +261,9 @@ def test_links_in_the_directory_are_replaced_and_not_followed(place: BuildFolder
 
 
 def test_a_directory_can_be_the_product(place: BuildFolder, sandbox: Sandbox) -> None:
-    command = place.write("mkdir -p out/deep; echo 1 > out/one.d; echo 2 > out/deep/two; echo 3 > three\n")
+    command = place.write(
+        "mkdir -p out/deep; echo 1 > out/one.d; echo 2 > out/deep/two; echo 3 > three; echo > out/bot.d.ts\n"
+    )
     made = {"bot/out", "bot/out/one.d", "bot/out/deep", "bot/out/deep/two"}
     assert place.made_by(command, ["out"], sandbox) == made
     assert (place.bot / "out" / "deep" / "two").read_text() == "2\n"
@@ -322,6 +333,24 @@ def test_commands_that_cannot_be_run(place: BuildFolder, sandbox: Sandbox) -> No
     with pytest.raises(BotError, match="this host's fault") as not_made:
         resolve_bot(str(place.bot), place.base, game="manchester", build_in=broken)
     assert not_made.value.is_ours
+
+
+@pytest.mark.parametrize("command", [["./make.sh"], ["sh", "make.sh"]])
+def test_a_script_with_line_ends_of_windows_is_named(place: BuildFolder, command: list[str]) -> None:
+    (place.bot / "make.sh").write_bytes(b"#!/bin/sh\r\ncc bot.c\r\n")
+    for sandbox in (None, Sandbox()):
+        with pytest.raises(BuildError, match=r"the lines of .*make.sh end in CR LF, .*save it with LF"):
+            build(place.bot, command, ["engine"], sandbox)
+
+
+def test_the_cache_of_a_build_at_home_is_not_used(place: BuildFolder, sandbox: Sandbox) -> None:
+    """CMake ends with an error where its cache is of another directory."""
+    for name in ("build/CMakeCache.txt", "build/CMakeFiles/rules", "build/sub/CMakeLists.txt"):
+        (place.bot / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.bot / name).write_text("")
+    command = place.write("ls build/CMakeCache.txt build/CMakeFiles && exit 3; find build > engine\n")
+    assert place.made_by(command, ["engine"], sandbox) == {"bot/engine"}
+    assert "build/sub/CMakeLists.txt" in (place.bot / "engine").read_text()
 
 
 NO_MEMORY_LEFT = "this host's fault, not the bot's: the build command .*no memory left"

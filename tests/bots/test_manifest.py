@@ -185,6 +185,7 @@ def test_a_build_that_fails(tmp_path: Path, script: str, words: str) -> None:
         ('command = "java -jar x.jar"\nbuild = "make"', ["x.jar"]),
         ('command = "java Bot"\nbuild = "make"\nmade = ["Bot.class"]', ["Bot.class"]),
         ('command = "./x"\nbuild = "make"', ["./x"]),
+        ('command = "/usr/bin/java -jar x.jar"\nbuild = "make"', ["x.jar"]),
     ],
 )
 def test_products_of_a_build(tmp_path: Path, manifest: str, products: list[str]) -> None:

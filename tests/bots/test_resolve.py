@@ -368,6 +368,21 @@ def test_the_digest_of_a_command_line_or_file_depends_on_its_files(tmp_path: Pat
     assert digest(command, tmp_path) != before
 
 
+CLASS_PATHS = ["-cp classes:lib/gson.jar", "--class-path=.:lib/*", "-cp 'classes:lib/*'"]
+
+
+@pytest.mark.parametrize("option", CLASS_PATHS)
+def test_all_entries_of_a_class_path_belong_to_a_bot(tmp_path: Path, option: str) -> None:
+    command = f"sh {option} Bot"
+    parts = [make_file(tmp_path / "classes" / "Bot.class"), make_file(tmp_path / "lib" / "gson.jar")]
+    reads = resolve_bot(command, tmp_path).reads
+    for part in parts:
+        assert any(part.is_relative_to(read) for read in reads)
+        before = digest(command, tmp_path)
+        part.write_text("changed")
+        assert digest(command, tmp_path) != before
+
+
 # Files that a confined bot can read
 
 

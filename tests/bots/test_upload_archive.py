@@ -106,6 +106,12 @@ def test_files_that_belong_to_no_bot_are_left_out() -> None:
     upload = read(make_zip(BOT, *map(Member, litter), Member(".venv/bin/python", mode=0o120777)))
     assert [file.path for file in upload.files] == ["bot.py"]
     assert upload.passed_over == (".DS_Store", ".GIT", ".venv", "__MACOSX", "a/.git", "a/__pycache__")
+    links = [Member(name, mode=0o120777) for name in ("env/bin/python3", "a/node_modules/.bin/tsc")]
+    kept = [Member("a/node_modules/tsc/lib.js"), Member("env/lib/numpy.py")]
+    upload = read(make_zip(BOT, *links, *kept, Member("env/pyvenv.cfg")))
+    own = ["a/node_modules/tsc/lib.js", "bot.py", "env/lib/numpy.py", "env/pyvenv.cfg"]
+    assert [file.path for file in upload.files] == own
+    assert upload.passed_over == ("a/node_modules/.bin", "env/bin/python3")
     many = read(make_zip(BOT, *(Member(f"{number}/.git/x") for number in range(3000))))
     assert len(many.passed_over) == 100
     assert read(make_zip(Member(".gitignore"), BOT)).files[0].path == ".gitignore"

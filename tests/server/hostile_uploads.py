@@ -101,7 +101,7 @@ ATTACKS = {
     # Types.
     "link": (
         make_zip(BOT, Member("b", b"/etc/passwd", mode=0o120777)),
-        '"b" is a symbolic link; put a copy of the file in its place',
+        '"b" is a symbolic link; put a copy of the file there, or leave it out',
     ),
     "link, from Windows": (make_zip(BOT, Member("b", mode=0o120777, system=0)), '"b" is a symbolic link'),
     "link to a folder": (make_zip(BOT, Member("b/", b"..", mode=0o120777)), '"b" is a symbolic link'),

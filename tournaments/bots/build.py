@@ -14,6 +14,7 @@ from referee.errors import RefereeError
 from referee.judge.verdict_text import visible
 from referee.process.confined_build import NotBuiltError, build_confined
 from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.runtime_paths import first_line
 from tournaments.bots.build_products import ProductError, check_products, product_names, write_products
 from tournaments.bots.errors import BuildError
 from tournaments.bots.manifest import MANIFEST_FILE
@@ -31,7 +32,8 @@ LONGEST_LINE_SHOWN = 300
 
 _LANGUAGES = """
     .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .hxx .rs .go .zig .nim .cs .fs .vb
-    .swift .ts .tsx .hs .ml .mli .lisp .scm .pas .f90 .adb .ads .s .asm
+    .swift .ts .tsx .hs .lhs .ml .mli .lisp .scm .pas .f90 .adb .ads .s .asm .inl .ipp .tpp .inc .cu .cuh
+    .mm .pyx .pxd .dart .erl
 """
 SOURCES = frozenset(_LANGUAGES.split())
 """Suffixes of source files.  Others are not considered: a build may write them after its products.
@@ -111,6 +113,7 @@ def _build_in(
 ) -> None:
     shown = shlex.join(command)
     program = find_program(command[0])
+    _check_line_ends(directory, command)
     if program is None:
         raise BuildError(
             f"{directory}: its build command {shown!r} cannot be run: {command[0]} is not on PATH"
@@ -153,7 +156,20 @@ def _end_of(printed: str) -> str:
     return ": " + " | ".join(lines) if lines else ""
 
 
+def _check_line_ends(directory: Path, command: Sequence[str]) -> None:
+    """Raise BuildError for a script with the line ends of Windows, which no shell names."""
+    for word in command:
+        path = directory / word
+        line = first_line(path)
+        if line.startswith(b"#!") and line.endswith(b"\r"):
+            raise BuildError(
+                f"{directory}: its build command {shlex.join(command)!r} cannot be run: the lines of {word} "
+                "end in CR LF, as on Windows: save it with LF"
+            )
+
+
 def _build_bare(directory: Path, command: list[str], limit_s: float) -> None:
+    _check_line_ends(directory, command)
     shown = shlex.join(command)
     # Into a file: processes that the command leaves running in another session would hold a pipe open.
     with tempfile.TemporaryFile() as output:

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import os
 import secrets
 from collections.abc import Collection, Sequence
@@ -28,34 +29,45 @@ def product_names(directory: Path, products: Sequence[str], kept: Collection[str
         if not path.is_relative_to(directory) or path == PurePosixPath(directory):
             raise ProductError(f"{product!r} is not below the bot's directory")
         name = path.relative_to(directory)
-        _check_writable(name, kept)
+        if _is_kept(name, kept):
+            raise ProductError(f"{str(name)!r} is a source, or none of what a build may write")
         names.append(str(name))
     return names
 
 
-def _check_writable(name: PurePosixPath, kept: Collection[str]) -> None:
-    if name.name in kept or name.suffix.lower() in kept or set(name.parts) & set(kept):
-        raise ProductError(f"{str(name)!r} is a source, or none of what a build may write")
+def _is_kept(name: PurePosixPath, kept: Collection[str]) -> bool:
+    return name.suffix.lower() in kept or bool(set(name.parts) & set(kept))
 
 
 def check_products(
     artifacts: Sequence[Artifact], names: Sequence[str], kept: Collection[str]
 ) -> dict[PurePosixPath, Artifact]:
-    """Return the files to write, by path.  Raises ProductError if a product is invalid or missing."""
+    """Return the files to write, by path.  Raises ProductError if a product is invalid or missing.
+
+    Files with names that are ``kept`` are left out of directories.
+    """
     found: dict[PurePosixPath, Artifact] = {}
+    undeclared = [str(PurePosixPath(one.name)) for one in artifacts if one.kind is Kind.UNDECLARED]
     for artifact in artifacts:
         path = PurePosixPath(artifact.name)
+        if artifact.kind is Kind.UNDECLARED or _is_kept(path, kept):
+            continue
         if path.is_absolute() or ".." in path.parts or not path.parts or not _is_wanted(path, names):
             raise ProductError(f"{artifact.name!r} is no product that was declared")
         if artifact.kind is Kind.LINK:
             raise ProductError(f"{str(path)!r} is a link, not a file")
         if artifact.kind is Kind.OTHER:
             raise ProductError(f"{str(path)!r} is not a file")
-        _check_writable(path, kept)
         found[path] = artifact
     for name in names:
         if not any(path.is_relative_to(name) for path in found):
             raise ProductError(f"{name!r} was not made")
+    # A script is seldom made by a build: it starts what was made.
+    if undeclared and all(one.content.startswith(b"#!") for one in found.values()):
+        raise ProductError(
+            f"{', '.join(map(repr, names))} was not written anew, and other files were: name all those that "
+            f"the bot needs, as in made = {json.dumps(undeclared)}"
+        )
     return found
 
 

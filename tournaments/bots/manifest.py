@@ -25,7 +25,7 @@ MANIFEST_FILE = "bot.toml"
 NAME = re.compile(r"\w[\w .:+=(),'-]{0,59}")
 """Valid names of bots."""
 NAME_RULE = (
-    "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - and begins with a letter or digit"
+    "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - _ and begins with a letter, digit or _"
 )
 
 
@@ -61,7 +61,7 @@ class Manifest:
         """Files that the build makes."""
         if self.made is not None:
             return self.made
-        found = [word for word in self.command[:1] if "/" in word]
+        found = [word for word in self.command[:1] if "/" in word and not word.startswith("/")]
         if "-jar" in self.command[:-1]:
             found.append(self.command[self.command.index("-jar") + 1])
         return found

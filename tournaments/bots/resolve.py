@@ -384,16 +384,29 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
     if os.sep in program:
         files.append(Path(found))
     own_name = files[0].stem if files else Path(program).name
-    for word in words[1:]:
-        folder = _existing_path(base, word)
-        if folder is not None and folder.is_dir() and _is_part(folder):  # a class path, for example
+    named = [path for word in words[1:] for path in _named_paths(base, word) if _is_part(path)]
+    for path in named:
+        if path.is_dir():  # of a class path, for example
             for kind in ("*.class", "*.jar"):
-                files += sorted(folder.rglob(kind))[:MAX_FILES]
-    reads = {str(path) for word in words[1:] if (path := _existing_path(base, word)) and _is_part(path)}
+                files += sorted(path.rglob(kind))[:MAX_FILES]
+        elif path not in files:
+            files.append(path)
+    reads = set(map(str, named))
     reads |= {str(path) for path in needed_paths(Path(found), trusted=True)}
     digest = _digest(files, None, text)
     command = (found, *words[1:])
     return Player(name or own_name, command, str(base.resolve()), digest, reads=tuple(sorted(reads)))
+
+
+def _named_paths(base: Path, word: str) -> list[Path]:
+    """Return the existing paths that a word of a command line names, itself or as a class path.
+
+    Examples are ``bin:lib/gson.jar`` and ``--class-path=bin:lib/*``, where the star stands for all jars.
+    """
+    if whole := _existing_path(base, word):
+        return [whole]
+    parts = [part for part in word.rpartition("=")[2].split(":") if part]
+    return [path for part in parts if (path := _existing_path(base, part.removesuffix("*")))]
 
 
 def _is_part(path: Path) -> bool:

@@ -47,6 +47,9 @@ OWNER_MAY_EXECUTE = 0o100
 MODE_ON_WINDOWS = 0o666
 """Permissions that Python's zipfile and tar record on Windows, which has no permission to execute."""
 
+PYVENV = "pyvenv.cfg"
+"""File at the top of each virtual environment of Python (PEP 405)."""
+
 NOTED = 100
 """Number of passed-over paths that are reported; an archive can have 65,534."""
 LEAVE_OUT = "leave out what the bot does not need"
@@ -122,11 +125,19 @@ def _read_zip(file: BinaryIO, size: int, limits: UploadLimits) -> Upload:
     left_out: set[str] = set()
     total = 0
     # Files that are left out may have longer names than those of the bot.
-    for entry in read_entries(file, size, longest_name=4 * limits.path_bytes):
+    entries = read_entries(file, size, longest_name=4 * limits.path_bytes)
+    environments = tuple(one.name.removesuffix(PYVENV) for one in entries if one.name.endswith(f"/{PYVENV}"))
+    for entry in entries:
         if not _is_part(entry.name, left_out, limits):
             continue
+        if entry.is_other and entry.name.startswith(environments):
+            if len(left_out) < NOTED:
+                left_out.add(entry.name)  # a link to a Python of its author's machine
+            continue
         if entry.is_other:
-            raise UploadError(f"{shown(entry.name)} is {entry.is_other}; put a copy of the file in its place")
+            raise UploadError(
+                f"{shown(entry.name)} is {entry.is_other}; put a copy of the file there, or leave it out"
+            )
         if entry.is_folder:
             if entry.size:
                 raise UploadError(

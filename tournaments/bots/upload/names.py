@@ -51,6 +51,9 @@ def passed_over(path: str) -> str | None:
         # ._NAME is how macOS keeps a file's attributes on other file systems.
         if part.casefold() in PASSED_OVER or part.startswith("._"):
             return "/".join(parts[:number])
+        # The links of npm, whose programs a bot does not start by name.
+        if parts[number - 2 : number] == ["node_modules", ".bin"]:
+            return "/".join(parts[:number])
     return None
 
 

@@ -188,7 +188,9 @@ def _check_extra(extra: bytes, name: str) -> None:
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
         if kind == UNIX_EXTRA and length > UNIX_EXTRA_FIXED:
-            raise UploadError(f"{shown(name)} is a link or a device; put a copy of the file in its place")
+            raise UploadError(
+                f"{shown(name)} is a link or a device; put a copy of the file there, or leave it out"
+            )
         at += 4 + length
 
 
