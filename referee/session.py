@@ -245,6 +245,8 @@ class Session:
             usage, off_turn = timer.start_usage(awaited), timer.off_turn_usage_in_start(awaited)
         tree = self._bots[awaited].tree
         activity = "" if tree is None else tree.activity()
+        if activity == "reading" and tree is not None and tree.has_running_thread():
+            activity = ""  # one thread waits for lines, as it may, while another one computes
         return TimePassed(at, unfinished, usage, activity, is_queued and usage is not None, off_turn)
 
     def _measure_slow_turn(self, player: int) -> None:

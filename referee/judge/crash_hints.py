@@ -101,12 +101,17 @@ EXPLANATIONS = {
     ),
     "java-main-class": (
         r"Could not find or load main class (?P<what>\S+)",
-        "Java finds no class {what}: is it compiled, is the name spelt as in the file, does -cp name its "
-        "directory?",
+        "Java finds no class {what}: is it compiled, is the name spelt as in the file, with its package before "
+        "it (as in my.Bot), does -cp name its directory, or the one that holds the package?",
     ),
     "java-jar": (
         r"Unable to access jarfile (?P<what>.+)",
         "there is no {what} where the bot is started, its own directory: is it built, and a part of the bot?",
+    ),
+    "java-no-main": (
+        r"no main manifest attribute, in .|or a JavaFX application class must extend ",
+        "Java does not know with which class the bot begins: name the class that has public static void "
+        "main(String[] args), as in java -cp bot.jar Main",
     ),
     "java-version": (r"UnsupportedClassVersionError|class file version \d+", NEWER_JAVA),
     "java-class": (
@@ -234,7 +239,10 @@ def _compiled() -> list[tuple[re.Pattern[str], str, str]]:
 
 SIGNALS = {
     "SIGSEGV": "a bad pointer, or a recursion too deep for the stack",
-    "SIGBUS": "a bad address, or a file mapped into memory that has become shorter",
+    "SIGBUS": (
+        "a bad address, or a file mapped into memory that has become shorter or found no space (in the "
+        "sandbox, /dev/shm has 1 MB: map a file below TMPDIR)"
+    ),
     "SIGFPE": "an integer divided by zero",
     "SIGILL": (
         "an instruction that this processor does not have, or a function without its return: compile here, "

@@ -86,7 +86,7 @@ def loss_by_exit(
     """
     note = exit_note(event, limits)
     if judge > 1:
-        lines = early_message(early)
+        lines = early_message(early, judge)
         hint = runtime_messages.find_fault(lines) if lines else None
         if hint is not None:
             note = message_note(lines, note)
@@ -212,10 +212,12 @@ class RuntimeFailure:
         return Loss(Reason.PROTOCOL, self.fault, self.detail, note) if is_last else None
 
 
-def early_message(lines: Sequence[str]) -> Sequence[str]:
+def early_message(lines: Sequence[str], judge: int) -> Sequence[str]:
     """Return the part of early lines that is an error message, from its first line on; else no lines."""
-    begins = (number for number, line in enumerate(lines) if runtime_messages.begins_error_message(line))
-    return lines[next(begins, len(lines)) :]
+    for number, line in enumerate(lines):
+        if runtime_messages.begins_error_message(line, or_debug_text=judge < 6):
+            return lines[number:]
+    return ()
 
 
 def message_note(lines: Sequence[str], exit_note: str) -> str:

@@ -330,13 +330,14 @@ class Match(Generic[S, M]):
 
     def _received(self, event: LineReceived) -> list[Send]:
         player, at, line, usage, _, _ = event
+        is_early = round(at * 1e6) < self._clock.since_us
         if player == self.on_turn and len(line) <= USUAL_CHARACTERS:
-            return self._reply(player, line, usage)
+            return self._reply(player, line, usage, is_early=is_early)
         self._received_bytes[player] += len(line) + 1
         if self._received_bytes[player] > self._wire_bytes:
             return self._lose(player, Reason.FLOOD, "wire-limit", verdict_text.wire_limit(self._wire_bytes))
         if player == self.on_turn:
-            return self._reply(player, line, usage)
+            return self._reply(player, line, usage, is_early=is_early)
         early = self._early[player]
         self._is_answer_to_start = player == self.starting == Side.FIRST and not self.opening
         early.append(event)
@@ -361,7 +362,7 @@ class Match(Generic[S, M]):
             return self._lose(player, reason, error.fault, detail)
         except (RemoteProtocolError, InvalidMoveError) as error:
             detail = verdict_text.refused(line, error.message)
-            if self.judge > 1 and runtime_messages.begins_error_message(line):
+            if self.judge > 1 and runtime_messages.begins_error_message(line, or_debug_text=self.judge < 6):
                 return self._await_cause(RuntimeFailure(player, error.fault, detail, line))
             return self._lose(player, Reason.PROTOCOL, error.fault, detail)
 

@@ -34,14 +34,15 @@ RECORD_SCHEMA = 2
 
 NO_RECORD = "this is no game record, as kalarena play --record writes one"
 
-JUDGE = 5
+JUDGE = 6
 """Version of the judge's rules.  Version 1, of records without a version, has no reasons ``memory`` and
 ``files``: it gives ``exit`` and ``protocol`` instead.  It compares a reply with its limit only if that came
 after the deadline, and its start limit is wall time.  Up to version 2 the first player has the time for
 setting up, also where an opening leaves the second one on turn.  Up to version 3 the sentence on a full
 directory has the limit of $HOME, whichever directory is full.  Up to version 4 a Go program that ended
 because of a file has ``exit``, and the start limit of the second player begins with the game, before the
-sandboxes are made."""
+sandboxes are made.  Up to version 5 more lines than those of runtimes begin an error message, such as
+``evaluation: 12``."""
 
 
 class Reason(StrEnum):

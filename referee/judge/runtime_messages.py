@@ -182,12 +182,15 @@ def _compiled() -> list[tuple[re.Pattern[str], Hint]]:
 BEGINNING = re.compile(
     r"#$|Error occurred during initialization of VM|.{1,40} VM warning: |Exception in thread "
     r"|java\.lang\.OutOfMemoryError|(Terminating|Aborting) due to java\.|Error: Could not |FATAL ERROR: "
-    r"|<--- Last few GCs|fatal error: |runtime: |terminate called |Traceback \(most recent call last\)"
-    r"|MemoryError|memory allocation of \d|\S{0,200}lua\S{0,200}: |not enough memory|Unhandled [Ee]xception"
+    r"|<--- Last few GCs|fatal error: |runtime: [a-z]|terminate called |Traceback \(most recent call last\)"
+    r"|MemoryError|memory allocation of \d|(\S{0,200}/)?lua[\w.-]{0,20}: |not enough memory"
+    r"|Unhandled [Ee]xception"
     r"|\[ERROR\] FATAL|Error: Garbage collector|Out of memory|GC heap init|Failed to create CoreCLR"
     r"|[Mm]ono.{0,40}out of memory"
 )
 """Pattern of the first line of a runtime's error message, where it is printed on standard output."""
+BEGINNING_OR_DEBUG_TEXT = re.compile(r"runtime: |\S{0,200}lua\S{0,200}: ")
+"""Further lines that count as such for versions 2 to 5 of the judge, such as ``evaluation: 12``."""
 
 DYING = re.compile(
     r"(?>\S.* \(at )\S.*, line \d+(, in .+)?\)$"  # ends as ``last_words`` ends a traceback
@@ -229,9 +232,13 @@ _BY_CHOICE = (signal.SIGABRT, signal.SIGXFSZ)
 """Signals that end a program which could not write a file: an uncaught exception, or the file's size."""
 
 
-def begins_error_message(line: str) -> bool:
-    """Return True if a line on standard output is the first one of a runtime's error message."""
-    return BEGINNING.match(line) is not None
+def begins_error_message(line: str, *, or_debug_text: bool = False) -> bool:
+    """Return True if a line on standard output is the first one of a runtime's error message.
+
+    ``or_debug_text`` is true for versions of the judge up to 5.
+    """
+    earlier = or_debug_text and BEGINNING_OR_DEBUG_TEXT.match(line)
+    return bool(earlier or BEGINNING.match(line))
 
 
 def find_hint(text: str) -> Hint | None:

@@ -26,7 +26,7 @@ NOTHING_CAME = (
 )
 ACTIVITY_ADVICE = {
     "reading": (
-        ". It is waiting to read from us while we wait for its move: did you flush stdout? "
+        ". It is waiting for input while the referee waits for its move: did you flush stdout? "
         "(Python: print(..., flush=True)); or does it wait for a line that does not come?"
     ),
     "running": ". Nothing came in this turn, and it is still computing",
@@ -52,7 +52,7 @@ EARLY = (
 )
 """Addition to the sentence for an illegal move that was waiting when the turn began."""
 CLOSED_INPUT = (
-    "it closed its standard input, or its process ended, so that it could not be told the last move; "
+    "it closed its standard input, or its process ended, so that a line could not be sent to it; "
     "a bot must read until it gets END"
 )
 
@@ -180,8 +180,8 @@ def unasked(count: int, line: str) -> str:
 
 
 def closed_output(unfinished: str) -> str:
-    """Return the sentence for a bot that closed its output on its turn."""
-    return f"it closed its standard output while its move was awaited{_unfinished(unfinished)}"
+    """Return the sentence for a bot that closed its output, on its turn or before it took START."""
+    return f"it closed its standard output, which must stay open until END{_unfinished(unfinished)}"
 
 
 BEFORE_START = "before it had taken its START line"

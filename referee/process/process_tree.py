@@ -251,6 +251,14 @@ class ProcessTree:
         except (OSError, ValueError):
             return False
 
+    def has_running_thread(self) -> bool:
+        """Return True if a thread runs or could run, or if that cannot be determined."""
+        try:
+            members = self._living() if self._available else None
+            return members is None or any(state == "R" for one in members for _, state in one.states())
+        except (OSError, ValueError):
+            return True
+
     def activity(self) -> str:
         """Return the activity of the tree at this moment.
 

@@ -184,7 +184,7 @@ class TurnTimer:
             if started_s >= START_S:
                 self._read(0)
                 self._read(1)
-                self.mark()
+            self.mark()
 
     def begin_turn(self, player: int) -> None:
         """Begin to measure a turn; to be called just before the line that gives the turn is sent."""
@@ -204,19 +204,24 @@ class TurnTimer:
         The counters are compared with the last reading; ``earlier_us`` is the wall time of the player's quick
         turns since then.  ``turn_began`` is in the clock of the stamps.
         """
-        (last, other), marked_ns = (self._last[player], self._last[1 - player]), self._marked_ns
+        last, other = (self._last[index] or self._beginning() for index in (player, 1 - player))
+        marked_ns = self._marked_ns
         reading_us = self._reading_us if self._reading_began >= turn_began else 0
         self._begin_measurement(player)
         self._reading_us = reading_us
-        if other is None:
-            other = Reading(0, {}, round(self._began * 1e9))
         self._begin[1 - player] = _at_latest(other, self._begin[1 - player], turn_began)
         reading = self._begin[player]
-        if last is not None and reading is not None:
+        if reading is not None:
+            if last.stalled_ns is None and reading.stalled_ns is not None:
+                last = last._replace(stalled_ns=0)  # of a group, since its beginning
             self._uses_older_reading = True
             self._marked_ns = marked_ns  # the referee may have been late for the reply
             self._turn = self._account(player, last, turn_began, earlier_us)
             self._turn.add(reading)
+
+    def _beginning(self) -> Reading:
+        """Return the counters of a bot at the beginning of the game, just before its process started."""
+        return Reading(0, {}, round(self._began * 1e9))
 
     def _begin_measurement(self, player: int) -> None:
         if not self._counts:
@@ -317,7 +322,7 @@ class TurnTimer:
         """Return the counters of the other bot from the start of its process until now."""
         if not self._counts:
             return None
-        return _off_turn(Reading(0, {}, round(self._began * 1e9)), self._read(1 - awaited))
+        return _off_turn(self._beginning(), self._read(1 - awaited))
 
     def start_usage(self, player: int) -> Usage | None:
         """Return the counters of a bot since its process was started; None if they cannot be read."""
@@ -351,7 +356,7 @@ class TurnTimer:
 
     def _is_running(self, player: int) -> bool:
         tree = self._bots[player].tree
-        return tree is not None and tree.activity() not in ("reading", "waiting", "ended")
+        return tree is not None and tree.has_running_thread()
 
     def _count_off_turn(self, player: int) -> None:
         begin, now = self._begin[player], self._read(player)

@@ -59,7 +59,7 @@ FLAGS = {
     "exit-off-turn": ("plays-first", "exit status 3 while it was not its turn; it said nothing"),
     "child-keeps-output": ("plays-first", "exit status 3 on its turn; it said nothing on its standard error"),
     "kill-self": ("plays-first", "killed by SIGSEGV on its turn"),
-    "close-output": ("plays-first", "closed its standard output while its move was awaited"),
+    "close-output": ("plays-first", "closed its standard output, which must stay open until END"),
     "close-input": ("plays-first", "after its reply 3: it closed its standard input"),
     # what this referee forgives
     "plus": (

@@ -43,6 +43,7 @@ from referee.judge.record_rows import Fact, WireLine
 from referee.judge.replay_check import check_replay
 from referee.judge.results import JUDGE, GameRecord, Player, Reason
 from referee.playing import Job, play_game
+from referee.version import VERSION
 from tests.judge.test_transcripts import ALL, Replay
 from tests.process.test_faults import play, scripted
 from tests.support.builders import make_player, make_record
@@ -433,7 +434,8 @@ def test_records_of_an_earlier_version_follow_and_keep_their_bytes() -> None:
     games: list[bytes] = msgpack.unpackb(gzip.decompress(file.read_bytes()))
     records = [GameRecord.from_msgpack(packed) for packed in games]
     assert {record.result.reason for record in records} == set(Reason) - {Reason.CPU}  # a newer one
-    assert [text for record in records for text in complaints(record)] == []
+    found = [one for record in records for one in check_replay(record, VERSION)]
+    assert [one for one in found if not one.remark] == []
     assert [record.to_msgpack() for record in records] == games
 
 
@@ -787,6 +789,16 @@ def test_records_of_older_judges_have_a_start_limit_from_the_start_of_the_game()
         assert (record.result.fault == "start-limit") == loses
         check_clean(record)
         assert complaints(replace(record, judge=4 if judge == JUDGE else JUDGE)) != []
+
+
+def test_records_of_older_judges_wait_after_debug_text_like_a_message_of_lua() -> None:
+    for judge, waits in ((5, True), (JUDGE, False)):
+        judged = Judged(judge=judge)
+        judged.line(0, "evaluation: 12", at=0.5)
+        assert (judged.match.result is None) == waits
+        if waits:
+            judged.wait_until(10.0)
+        check_clean(recorded(judged.match))
 
 
 def test_records_of_schema_1_cannot_be_judged_again() -> None:

@@ -59,7 +59,10 @@ def test_an_error_message_on_standard_output_is_a_lack_of_memory(name: str) -> N
     assert not judged.match.moves
 
 
-@pytest.mark.parametrize("line", ["MOVE;1", "SWAP", "# depth 4", "thinking", "", "END", "memory"])
+NO_MESSAGES = ["MOVE;1", "SWAP", "# depth 4", "thinking", "", "END", "memory", "evaluation: 12", "runtime: 5"]
+
+
+@pytest.mark.parametrize("line", NO_MESSAGES)
 def test_other_lines_begin_no_error_message(line: str) -> None:
     assert not begins_error_message(line)
 

@@ -80,6 +80,9 @@ class MadeUpPlayer(SessionPlayer):
     def activity(self) -> str:
         return "running"
 
+    def has_running_thread(self) -> bool:
+        return True
+
     def set_on_turn(self, *, on_turn: bool) -> None:
         pass
 
@@ -126,6 +129,9 @@ class ScriptedPlayer(MadeUpPlayer):
 
     def activity(self) -> str:
         return "reading"
+
+    def has_running_thread(self) -> bool:
+        return False
 
     def set_on_turn(self, *, on_turn: bool) -> None:
         self.goes_first = on_turn

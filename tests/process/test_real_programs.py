@@ -130,13 +130,22 @@ async def play(
 
 # Mistakes that have the same end in a sandbox and without one
 
-FLUSH = "waiting to read from us while we wait for its move: did you flush stdout?"
+FLUSH = "waiting for input while the referee waits for its move: did you flush stdout?"
 MISTAKES: dict[str, tuple[Program, Reason | None, str, str]] = {
     # Program, reason, words of the verdict, words of the note (or of the verdict): without any, no note.
     "not flushed": (
         python("import sys\nfor line in sys.stdin:\n    print('MOVE;1')\n"),
         Reason.TIMEOUT,
         FLUSH,
+        "",
+    ),
+    "endless loop beside a reader": (
+        python(
+            "import sys, threading\nthreading.Thread(target=lambda: list(sys.stdin), daemon=True).start()\n"
+            "while True: pass\n"
+        ),
+        Reason.TIMEOUT,
+        " still ",  # thinking, or computing
         "",
     ),
     "endless loop": (python("input()\nwhile True: pass\n"), Reason.TIMEOUT, "still computing", ""),

@@ -59,8 +59,8 @@ class MadeUpBot:
     def is_exiting(self) -> bool:
         return self.exited
 
-    def activity(self) -> str:
-        return "running"
+    def has_running_thread(self) -> bool:
+        return True
 
     def set_on_turn(self, *, on_turn: bool) -> None:
         self.on_turn = on_turn
@@ -225,14 +225,18 @@ def test_quick_bots_are_not_measured(host: Host) -> None:
     assert timer.must_prepare == [True, False]
 
 
-def test_a_slow_turn_that_was_expected_to_be_quick_is_compared_with_the_last_reading(host: Host) -> None:
+@pytest.mark.parametrize("start_us", [9000, 0])
+def test_a_slow_turn_that_was_expected_to_be_quick_is_compared_with_the_last_reading(
+    host: Host, start_us: int
+) -> None:
+    """After a start of under 5 ms there is no reading: the counters begin with the process."""
     timer, first, _ = timer_of(host)
-    first.run(9000)  # to start
-    timer.begin_game()
+    first.run(start_us)
+    timer.begin_game(start_us / 1e6)
     first.run(300)  # in a quick turn
     first.wait_and_run(700, 5000)  # in the next turn, until it was noticed
     host.waited_us = 60
-    timer.measure_slow_turn(0, earlier_us=300, turn_began=9300e-6)
+    timer.measure_slow_turn(0, earlier_us=300, turn_began=(start_us + 300) / 1e6)
     assert timer.is_measuring
     first.run(1000)
     assert timer.end_turn(0, 0.01) == Usage(6000, 700, 60)
