@@ -421,6 +421,7 @@ def test_a_real_run(tmp_path: Path) -> None:
 def test_a_directory_before_the_first_start_is_no_trouble(tmp_path: Path) -> None:
     (tmp_path / ".cache").mkdir()  # a program of the server's user has run before, whose home it is
     (tmp_path / "lost+found").mkdir()  # of a disk of its own
+    (tmp_path / "server.toml").touch()
     found = doctor.examine_server(tmp_path, None)
     assert (
         found["database"]

@@ -879,6 +879,17 @@ async def test_a_report_is_downloaded(played: Played, name: str) -> None:
     assert (b"Team 1" in texts) is (name == "report")
 
 
+async def test_the_pages_of_a_reports_games_can_be_chosen(played: Played) -> None:
+    shares = {}
+    async with played.world.browser("lecturer") as browser:
+        for pages in ("whole", "shared"):
+            answer = await browser.get(f"{CUP}/report.zip?pages={pages}")
+            with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+                shares[pages] = any("/data/" in name for name in archive.namelist())
+        await browser.text(f"{CUP}/report.zip?pages=x", 400)
+    assert shares == {"whole": False, "shared": True}
+
+
 # Lecturers and admins
 
 

@@ -316,14 +316,14 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
     from tournaments.database.state import database_state
     from tournaments.server.status import Disk
     from tournaments.web.data_directory import IDENTITY_FILE, DataDirectoryError
-    from tournaments.web.server_config import ServerFileError, exists_for_server
+    from tournaments.web.server_config import SERVER_FILE, ServerFileError, exists_for_server
 
     found: dict[str, Any] = {"disk": str(Disk.of(data) or "")}
     try:
         if not exists_for_server(data) or not data.is_dir():
             return {"database": f"does NOT work: {data} is no directory", "database_works": False}
         file = server_file(data, config)
-        if file.database is None and _is_unused(data):
+        if file.database is None and _is_unused(data, SERVER_FILE):
             return found | {
                 "database": f"none yet: no server has been started with {data} (or its disk is not mounted)"
             }
@@ -337,10 +337,10 @@ def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
         return found | {"database": f"does NOT work: {error}", "database_works": False}
 
 
-def _is_unused(data: Path) -> bool:
-    """Return whether a directory has no files but hidden ones, which programs write to a user's home."""
+def _is_unused(data: Path, configuration: str) -> bool:
+    """Return whether a directory has no files but its configuration, and hidden ones as in a user's home."""
     return os.access(data, os.R_OK) and all(
-        path.name.startswith(".") or path.name == "lost+found" for path in data.iterdir()
+        path.name.startswith(".") or path.name in ("lost+found", configuration) for path in data.iterdir()
     )
 
 
@@ -367,7 +367,7 @@ def command(data: Path | None, config: Path | None, as_json: bool) -> None:
     """Report how well this host can confine bots, what would help, and whether a server's database works.
 
     Each property is tested by running a program.  Exit status: 0 if hostile bots can be held here, 1 if not,
-    or if the database does not work.
+    or if the database of --data does not work.
     """
     health = examine()
     if data is not None or SERVERS_DATA.is_dir():
@@ -376,4 +376,5 @@ def command(data: Path | None, config: Path | None, as_json: bool) -> None:
         click.echo(json.dumps(asdict(health), indent=2))
     else:
         click.echo("\n".join(report(health)))
-    click.get_current_context().exit(0 if health.confines and health.database_works else 1)
+    is_well = health.confines and (health.database_works or data is None)
+    click.get_current_context().exit(0 if is_well else 1)

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results, show_progress
 from tournaments.reporting.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
-from tournaments.reporting.site.site import LARGE, Built, PlaceError, ReportError, build_site
+from tournaments.reporting.site.site import LARGE, PAGES, Built, PlaceError, ReportError, build_site
 from tournaments.reporting.tournament_results import TournamentResults
 
 REPORT = "report"
@@ -34,7 +34,7 @@ MEGABYTE = 1_000_000
 )
 @click.option(
     "--pages",
-    type=click.Choice(["whole", "shared"]),
+    type=click.Choice(list(PAGES)),
     help="Pages of games: whole ones need no scripts, those that share files need a tenth of the disk.  "
     f"[default: shared from {LARGE} games on]",
 )
@@ -49,7 +49,7 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     with open_results(directory) as (store, results), threadpool_limits(1):
         try:
             names = _pseudonyms(results, key or directory / KEY_FILE, place) if anonymous else None
-            whole = None if pages is None else pages == "whole"
+            whole = None if pages is None else PAGES[pages]
             built = build_site(store.location, results, place, names, show_progress, whole_pages=whole)
         except (PlaceError, PseudonymError) as error:
             raise Usage(str(error)) from error

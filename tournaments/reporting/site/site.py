@@ -43,6 +43,8 @@ GAMES_PER_PROCESS = 150
 """Pages that are written in the half second that a process takes to start."""
 LARGE = 200
 """Number of games from which on their pages share files by default: whole pages have 90 KB each."""
+PAGES = {"whole": True, "shared": False}
+"""Choice of the pages of games -> ``whole_pages`` of ``build_site``."""
 GAMES_IN_FILE = 20
 """Games whose data share a file: a page reads 150 KB, and deflate shortens what games have in common."""
 DEFLATE_LEVEL = 3

@@ -21,10 +21,10 @@ from tournaments.course.model import Competition
 from tournaments.database.base import Location, StoreError
 from tournaments.reporting.exports import COLUMNS, WHAT, WRITERS, pgn_games
 from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
-from tournaments.reporting.site.site import ReportError, build_site
+from tournaments.reporting.site.site import PAGES, ReportError, build_site
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
-from tournaments.web.http.errors import Conflict, NotFound, Unavailable
+from tournaments.web.http.errors import BadInput, Conflict, NotFound, Unavailable
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread, limiter_of_loop
 from tournaments.web.lecturer.tournament_control import HERE, tournament_of
@@ -47,16 +47,23 @@ def export_file(location: Location, what: str, form: str, out: Path) -> None:
             WRITERS[form](WHAT[what](summary.rulings, store.record), file, COLUMNS[what])
 
 
-def report_zip(location: Location, folder: Path, title: str, pseudonyms: dict[str, str] | None) -> Path:
+def report_zip(
+    location: Location,
+    folder: Path,
+    title: str,
+    pseudonyms: dict[str, str] | None,
+    *,
+    whole: bool | None = None,
+) -> Path:
     """Make the report of a store in a folder, pack it, and return the path of the archive.
 
-    Raises ReportError, StoreError, OSError.
+    For ``whole``, see ``whole_pages`` of ``build_site``.  Raises ReportError, StoreError, OSError.
     """
     _lower_priority()
     with Store(location, read_only=True) as store:
         summary = TournamentResults.load(store)
     site = folder / title
-    build_site(location, summary, site, pseudonyms, most_processes=1)
+    build_site(location, summary, site, pseudonyms, most_processes=1, whole_pages=whole)
     packed = folder / f"{title}.zip"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path in sorted(site.rglob("*")):
@@ -98,7 +105,7 @@ def _export(what: str, form: str, name: str, location: Location, folder: Path) -
 
 
 async def report(request: Request) -> Response:
-    """Send the static report as a zip archive."""
+    """Send the static report as a zip archive; for the query ``pages``, see `tournament report --pages`."""
     return await _report(request, anonymous=False)
 
 
@@ -109,6 +116,9 @@ async def anonymous_report(request: Request) -> Response:
 
 async def _report(request: Request, *, anonymous: bool) -> Response:
     site, tournament = site_of(request), await tournament_of(request)
+    pages = request.query_params.get("pages")
+    if pages is not None and pages not in PAGES:
+        raise BadInput(f"There are pages={' and pages='.join(PAGES)}.")
     summary = await site.service.tournaments.summary(tournament.id)
     if not summary.kept:
         raise Conflict("No game was played yet: there is nothing to report.")
@@ -116,7 +126,7 @@ async def _report(request: Request, *, anonymous: bool) -> Response:
     title = "report-anonymous" if anonymous else f"report-{tournament.slug}"  # titles have names in them
     await act(request, lambda _act: None, "tournament.report", tournament.slug, anonymous=anonymous)
     return await _file_response(
-        request, tournament, partial(_packed, title, pseudonyms), f"{title}.zip", "application/zip"
+        request, tournament, partial(_packed, title, pseudonyms, pages), f"{title}.zip", "application/zip"
     )
 
 
@@ -129,8 +139,10 @@ def _pseudonyms(site: Site, tournament: Competition, bots: list[str]) -> dict[st
     return pseudonyms_for(folder / KEY_FILE, list(dict.fromkeys([*names, *bots])))
 
 
-def _packed(title: str, pseudonyms: dict[str, str] | None, location: Location, folder: Path) -> Path:
-    return report_zip(location, folder, title, pseudonyms)
+def _packed(
+    title: str, pseudonyms: dict[str, str] | None, pages: str | None, location: Location, folder: Path
+) -> Path:
+    return report_zip(location, folder, title, pseudonyms, whole=None if pages is None else PAGES[pages])
 
 
 class _OpenFileResponse(FileResponse):
