@@ -11,7 +11,7 @@ from referee.games.catalog import AnyGame
 from referee.judge.results import GameRecord
 from referee.judge.runtime_messages import begins_error_message
 
-FORFEIT_LINE = "the examiner ends the game here"
+FORFEIT_LINE = "the test opponent ends the game here"
 """The line by which the opponent loses on purpose: no message of the protocol."""
 KEPT_BYTES = 4096
 """Bytes kept of the output after END: enough to quote."""

@@ -55,7 +55,7 @@ MISTAKES = {
             '        own = "x" if replies < 3 else fields[0]',
         ),
         "plays-first",
-        "It is waiting to read from us",
+        "It is waiting for input while the referee waits",
         "",
     ),
     "moves again after the first move": (
@@ -95,7 +95,7 @@ MISTAKES = {
         HEAD + "def pick(): return [][0]\n" + LOOP,
         "plays-first",
         "IndexError: list index out of range",
-        "mend that; the end of its standard error",
+        "correct this error; the end of its standard error",
     ),
     "reads on after END": (
         HEAD + LOOP.replace("        break", "        sys.stdin.readline()"),

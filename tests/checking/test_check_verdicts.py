@@ -45,7 +45,7 @@ from tournaments.checking.scenarios import (
 )
 
 GAME = Scenario("g", "as South against first_legal", "plays-first", "kalah(1,1)", 0, "first_legal")
-TALK = replace(GAME, opponent="", test_opponent=TestOpponent(varied), title="as South against an examiner")
+TALK = replace(GAME, opponent="", test_opponent=TestOpponent(varied), title="as South, in a conversation")
 
 
 def evidence(*played: PlayedScenario, cut: dict[str, str] | None = None) -> Evidence:

@@ -403,7 +403,7 @@ def test_a_failure_after_the_acceptance_is_none_of_the_upload(
     server = serve(lambda method, *rest: failure if method == "GET" else responder("queued")(method, *rest))
     done = submit(bot, server.address)
     assert done.exit_code == 3, done.stderr
-    assert "was taken as version 2" in done.stdout
+    assert "was accepted as version 2" in done.stdout
 
 
 # The command.
@@ -451,7 +451,7 @@ def test_the_command(serve: Serve, bot: Path, state: str, status: int, words: st
     server = serve(responder(state.split()[0], report, current=state == "qualified"))
     done = submit(bot, server.address)
     assert done.exit_code == status
-    assert f"was taken as version 2: {server.address}/my/versions/7" in done.stdout
+    assert f"was accepted as version 2: {server.address}/my/versions/7" in done.stdout
     assert "left out, as no part of the bot or made by its build: x.tmp" in done.stdout
     assert words in done.stdout + done.stderr
     assert ("failed: it is" in done.stdout) is (state == "failed")
@@ -530,7 +530,7 @@ def test_from_the_folder_to_the_verdict(course: ServedCourse, tmp_path: Path) ->
     status, told, errors = upload(course, student, kit)
     (version,) = course.course.versions.of_team(student.team_id)
     assert (status, errors) == (0, ""), told
-    assert f"was taken as version 1: {course.url}/my/versions/{version.id}\n" in told
+    assert f"was accepted as version 1: {course.url}/my/versions/{version.id}\n" in told
     assert "Plays as South" in told  # the check's log
     assert told.endswith("version 1 qualified, and is the one that plays now\n")
     assert version.state is VersionState.QUALIFIED
@@ -666,7 +666,7 @@ def test_a_memory_limit_that_is_too_low_is_refused_before_connecting() -> None:
     assert "Invalid value for '--memory-mb': 1 is not in the range x>=16" in result.stderr
 
 
-# A bot at home.
+# A remote bot.
 
 
 class Socket:
@@ -834,7 +834,7 @@ def test_a_game_that_the_bot_cannot_play_is_forfeited(connect: Connect) -> None:
     welcome = json.dumps({"type": "welcome", "game": "chess"})
     socket = Socket(welcome, game_message("chess"), forfeited, REPLACED)
     done = connect(socket)
-    assert socket.lines == ["the bot at home could not be started"]
+    assert socket.lines == ["the remote bot could not be started"]
     assert "the bot cannot play as it is: no game 'chess'" in done.stderr
     assert "the bot could not be started: no game 'chess'" in done.stderr
 
@@ -907,13 +907,13 @@ def test_a_signal_ends_a_build(
 HOME_BOTS = {
     "speaks": ("print(input(), flush=True); input()", "START;South", ""),
     "long line": ("print('x' * 100_000, flush=True); input()", "x" * 50, ""),
-    "exits": ("import sys; sys.exit('no idea')", "the bot at home ended with exit status 1", "no idea"),
+    "exits": ("import sys; sys.exit('no idea')", "the remote bot ended with exit status 1", "no idea"),
     "is killed": (
         "import os; os.kill(os.getpid(), 9)",
-        "the bot at home was ended by signal 9",
+        "the remote bot was ended by signal 9",
         "",
     ),
-    "closes": ("import os; os.close(1); input(); input()", "the bot at home closed its output", ""),
+    "closes": ("import os; os.close(1); input(); input()", "the remote bot closed its output", ""),
 }
 
 

@@ -19,7 +19,7 @@ REQUIRED = """
 game match round pairing bye seat ply turn time_control increment forfeit verdict tournament format entrant
 standings tie-break rating interval submission version qualification ladder worker slot queue job record
 journal ruling sandbox tier cgroup limit adapter challenge casual_game remote_bot
-outbox
+outbox current_version course's_journal
 """
 
 

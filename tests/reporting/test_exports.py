@@ -344,8 +344,8 @@ def test_real_games(real: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        ("", 2, "say either --what games|moves or --game KEY"),
-        ("--what games --game x", 2, "say either --what games|moves or --game KEY"),
+        ("", 2, "give either --what games|moves or --game KEY"),
+        ("--what games --game x", 2, "give either --what games|moves or --game KEY"),
         (
             "--what games --format sgf",
             2,

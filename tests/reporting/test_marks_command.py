@@ -130,7 +130,7 @@ def test_an_unfinished_tournament_is_refused(tmp_path: Path) -> None:
     failed = marks(tmp_path, PEOPLE + RULE)
     assert (failed.exit_code, failed.stdout) == (2, "")
     assert failed.stderr == (
-        "Error: 5 of 6 games have a result: run the tournament to its end, or say --unfinished\n"
+        "Error: 5 of 6 games have a result: run the tournament to its end, or add --unfinished\n"
     )
     done = marks(tmp_path, PEOPLE + RULE, "--unfinished")
     assert (done.exit_code, done.stderr) == (0, "remark: 5 of 6 games have a result so far\n")

@@ -521,7 +521,7 @@ def test_records(tmp_path: Path, name: str) -> None:
     assert (result.exit_code, result.output) == (
         1,
         f"r001-1v2: final_state: recorded 0, but '{RECORD.final_state}' follows\n"
-        "1 of 2 games does not follow\n",
+        "1 of 2 games does not follow from its record\n",
     )
     value = one_object(invoke("verify", "--json", tmp_path / f"wrong-{name}").output)
     assert (value["games"], value["wrong"]) == (1, 1)

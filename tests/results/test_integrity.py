@@ -456,7 +456,7 @@ def test_a_terminal_shows_progress(many: Path) -> None:
     status, shown = on_terminal(many.parent, "verify", str(many), "--jobs", "2", columns=80, lines=24)
     assert status == 1
     assert re.search(r"\rgame \d+ of 400\x1b\[K", shown)
-    assert shown.splitlines()[-1] == "3 of 400 games do not follow"
+    assert shown.splitlines()[-1] == "3 of 400 games do not follow from their records"
 
 
 def is_running(pid: str) -> bool:

@@ -214,7 +214,7 @@ def test_a_remote_bot_plays_and_ends_with_ctrl_c(lasting: ServedCourse, tmp_path
     ("program", "is_killed", "sentence"),
     [
         (SILENT, True, "the connection to the remote bot was lost"),
-        (LEAVES, False, "the bot at home ended with exit status 3"),
+        (LEAVES, False, "the remote bot ended with exit status 3"),
     ],
 )
 def test_a_remote_bot_that_goes_forfeits(

@@ -86,11 +86,11 @@ async def test_a_whole_game_against_a_confined_bot(tmp_path: Path, seat: int, op
 async def test_a_forfeit_has_the_sentence_of_the_server(tmp_path: Path) -> None:
     async with engine_in(tmp_path) as engine, open_game(engine, job(), 0, tmp_path) as game:
         assert await game.seat.receive() == "START;South"
-        await game.seat.forfeit("the bot at home was\ndisconnected")
+        await game.seat.forfeit("the remote bot was\ndisconnected")
         assert [line async for line in game.seat] in ([], ["END"])
         record = (await game.result()).record
     assert outcome(record) == (1, "exit", "exited")
-    assert record.result.note == "its last words on standard error: 'the bot at home was disconnected'"
+    assert record.result.note == "its last words on standard error: 'the remote bot was disconnected'"
 
 
 async def test_a_forfeit_before_the_game_has_begun(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ async def test_a_forfeit_of_characters_that_cannot_be_stored(tmp_path: Path) -> 
 
 
 async def test_a_line_before_the_game_has_begun_waits_for_it(tmp_path: Path) -> None:
-    """A bot at home may be quicker than the start of its opponent."""
+    """A remote bot may be quicker than the start of its opponent."""
     async with engine_in(tmp_path) as engine, open_game(engine, job(), 0, tmp_path) as game:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(game.seat.send, "MOVE;9")

@@ -30,7 +30,7 @@ def test_an_upload_from_the_zip_to_the_verdict(tmp_path: Path) -> None:
         assert (version.state, version.number) == (VersionState.QUALIFIED, 1)
         with course.client(student) as browser:
             page = browser.get(f"/my/versions/{version.id}")
-        assert "Qualified and active." in page.text
+        assert "Qualified: this is the team" in page.text
         assert course.incoming() == []
         course.server.assert_ends()
         with pytest.raises(httpx2.ConnectError):

@@ -115,7 +115,7 @@ REPORT: dict[str, Any] = {
             "opponent": opponent,
         }
         for key, title, opponent in (
-            ("swapped-south", "as South against an examiner that swaps at once", ""),
+            ("swapped-south", "as South against a test opponent that swaps at once", ""),
             ("first_legal-north", "as North against first_legal", "first_legal"),
         )
     ],
@@ -411,7 +411,7 @@ def played_game(key: str, first: str, second: str, seed: int, illegal_after: int
 
 def checked_game(name: str, *, lost: bool = True) -> CheckedGame:
     """Return a game of the check of a bot with a name, which lost it or won it by a fault."""
-    record = played_game("swapped-south", name, "examiner", 5, 4 if lost else 5)
+    record = played_game("swapped-south", name, "test opponent", 5, 4 if lost else 5)
     assert (record.result.winner == 1) is lost
     return CheckedGame(record.key, 0, PackedGame.of(record).packed)
 

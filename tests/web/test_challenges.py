@@ -292,7 +292,7 @@ async def test_a_course_without_other_bots_has_nobody_to_challenge(played: Playe
 
 
 class HomeSocket:
-    """The WebSocket of a bot at home, as an ASGI server sees it."""
+    """The WebSocket of a remote bot, as an ASGI server sees it."""
 
     def __init__(self) -> None:
         self.received: list[dict[str, Any]] = []

@@ -15,7 +15,7 @@ KEY = "swapped-south"
 async def test_each_item_leads_to_its_games(played: Played) -> None:
     version = played.fail(played.add_version())
     path = f"/my/versions/{version.id}"
-    link = f'<a href="{path}/games/{KEY}">as South against an examiner that swaps at once</a>'
+    link = f'<a href="{path}/games/{KEY}">as South against a test opponent that swaps at once</a>'
     for role in ("student", "lecturer"):
         page = await played.world.page(role, path)
         failed = page.partition('id="failed"')[2].partition("</section>")[0]
@@ -39,18 +39,18 @@ async def test_a_game_has_its_replay_its_explanation_and_its_files(played: Playe
             "Play this position",
         ):
             assert text in page
-        for hidden in (f"{SECRET} examiner", f"{CHECK_GAME}/stderr/2", "the-lecturers-machine"):
+        for hidden in (f"{SECRET} test opponent", f"{CHECK_GAME}/stderr/2", "the-lecturers-machine"):
             assert hidden not in page
         assert await browser.text(f"{CHECK_GAME}/stderr/1") == f"{SECRET} Team 1 v1\n"
         assert SECRET not in await browser.text(f"{CHECK_GAME}/stderr/2", 403)
         await browser.text(f"{CHECK_GAME}/stderr/3", 404)
-        assert "Team 1 v1  <-  START;South" in await browser.text(f"{CHECK_GAME}/wire.txt")
+        assert "Team 1 v1      <-  START;South" in await browser.text(f"{CHECK_GAME}/wire.txt")
         answer = await browser.get(f"{CHECK_GAME}/game.json")
         assert answer.json()["key"] == KEY
         assert SECRET not in answer.text
     lecturers = await played.world.page("lecturer", CHECK_GAME)
     assert "the-lecturers-machine" in lecturers
-    assert f"{SECRET} examiner" in lecturers
+    assert f"{SECRET} test opponent" in lecturers
 
 
 async def test_games_of_others_are_as_if_they_were_not_there(played: Played) -> None:
@@ -69,7 +69,7 @@ async def test_a_game_that_its_opponent_ended_is_no_loss_to_explain(played: Play
     game = checked_game("Team 1 v2", lost=False)
     version = played.fail(played.add_version(), games=(game,))
     page = await played.world.page("student", f"/my/versions/{version.id}/games/{KEY}")
-    assert "examiner" in page
+    assert "test opponent" in page
     assert 'id="why"' not in page
 
 
@@ -107,7 +107,7 @@ async def test_hostile_output_is_text(played: Played) -> None:
 async def test_a_check_of_an_earlier_version_of_the_server_has_no_games(played: Played) -> None:
     version = played.fail(played.add_version(), games=())
     page = await played.world.page("student", f"/my/versions/{version.id}")
-    assert "No games are kept of this check." in page
+    assert "The games of this check are not kept." in page
     assert f"/my/versions/{version.id}/games" not in page
     missing = await played.world.page("student", f"/my/versions/{version.id}/games/{KEY}", 404)
     assert "This game is not kept" in missing

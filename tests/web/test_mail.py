@@ -173,7 +173,7 @@ async def test_failed_and_held_mails_are_sent_or_deleted_from_the_dashboard(
         ):
             with Course(database.course(), mail=MailHome("another", b"key")) as original:
                 original.links.make(student, LinkPurpose.RESET, NOW)  # it replaces the mail before
-            assert "1 mail of another data directory" in await browser.text("/teach")
+            assert "1 mail of another data directory is held" in await browser.text("/teach")
             assert sentence in await done(do)
             assert len(waiting(world)) == number
         answer = await browser.submit("/teach", {"do": "x"}, to="/teach/mail")

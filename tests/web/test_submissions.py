@@ -269,7 +269,7 @@ async def test_a_failed_version_shows_each_item_with_its_remedy(played: Played) 
         "Lost 3 of 3 games: it sent &#39;&lt;b&gt;debug&lt;/b&gt;&#39;.",
         "What to do:</strong> print debug text to standard error.",
         "&lt;- &lt;b&gt;debug&lt;/b&gt;",
-        "It did not qualify: 1 item of its check failed. Version 1 stays active.",
+        "It did not qualify: 1 item of its check failed. Version 1 stays the current one.",
         "kalarena play . first_legal -v",
         "1.25 ms",
     ):
@@ -378,8 +378,8 @@ async def test_a_lecturer_has_a_version_checked_again(played: Played) -> None:
 async def test_a_newer_version_replaces_an_older_one(played: Played) -> None:
     old, new = played.versions["Team 1 v1"], played.qualify(played.add_version())
     async with played.world.browser("student") as browser:
-        assert "version 2 is newer and active" in await browser.text(f"/my/versions/{old.id}")
-        assert "Qualified and active." in await browser.text(f"/my/versions/{new.id}")
+        assert "the newer version 2 is the current one" in await browser.text(f"/my/versions/{old.id}")
+        assert "Qualified: this is the team" in await browser.text(f"/my/versions/{new.id}")
 
 
 @pytest.mark.parametrize(

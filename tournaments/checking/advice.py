@@ -223,7 +223,7 @@ def what_to_do(played: PlayedScenario) -> str:
     elif fault == "unknown-message" and "did you mean" in played.record.result.detail:
         advice = FORMAT
     elif fault == "exited" and any(words in what_happened(played) for words in ERROR_NAMED):
-        advice = "mend that; the end of its standard error is kept with the game, and says where it is"
+        advice = "correct this error; the end of its standard error, kept with the game, names the place"
     elif fault == "nul-byte" and UTF_16.fullmatch(line):
         advice = (
             "write ASCII or UTF-8 to standard output: these are the bytes of UTF-16, two for each character"

@@ -62,14 +62,14 @@ def _full_games(evidence: Evidence, item: str) -> Verdict:
     if full == len(games):
         return passed(f"{counted(full, 'full game')} without a fault", results)
     moves = sum(len(each.own_moves) for each in games)
-    why = next(iter(evidence.left_out.values()), "an examiner had waited for long enough")
+    why = next(iter(evidence.left_out.values()), "the test opponent ended games that took too long")
     return warned(f"{moves} moves without a fault, but {counted(full, 'full game')}: {why}", details=results)
 
 
 def _result(played: PlayedScenario) -> str:
     """Return the outcome of the checked bot's game in words."""
     if played.was_ended_early:
-        return "ended by the examiner, after it had taken long enough"
+        return "ended by the test opponent, because it took too long"
     result = played.record.result
     word = {played.bot: "won", None: "draw"}.get(result.winner, "lost")
     if result.score is None:
@@ -175,7 +175,7 @@ def fault_or_gap(evidence: Evidence, item: str) -> Verdict | None:
         return verdict
     if item in evidence.left_out and not any(each.was_ended_early for each in games):
         return _left_out(evidence.left_out[item], games, must_play=item in PLAYS)
-    return None if games else skipped("nothing of this was tried")
+    return None if games else skipped("not tried: no game of the check tests this")
 
 
 def _left_out(why: str, games: Sequence[PlayedScenario], *, must_play: bool) -> Verdict:

@@ -215,7 +215,7 @@ def summary_lines(
     yield f"{verdict}: {summary}; {games} in {report.duration_s:.1f} s"
     if report.host_fault:
         yield from _wrapped(
-            f"NOT CHECKED TO THE END, which is not the bot's fault: {report.host_fault}", "", "  "
+            f"The check was not completed, which is not the bot's fault: {report.host_fault}", "", "  "
         )
     elif report.passed:
         if isinstance(parse_game(report.games[0]), REFERENCE_GAMES):  # else no reference player plays it

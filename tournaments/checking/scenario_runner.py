@@ -42,7 +42,7 @@ host are then charged, too."""
 TEST_OPPONENT_MARGIN_S = 60.0
 """Seconds forgiven in each move of the test opponent, which waits until the bot is quiet.  Its other limits
 are those of the check, so that TIME lines have the clocks of a tournament."""
-EXAMINER = Player("examiner", ("examiner",), "/", how="a part of the check, not a program")
+TEST_OPPONENT = Player("test opponent", ("test opponent",), "/", how="a part of the check, not a program")
 """The test opponent in records."""
 MORE_TIME = "give it more with --total-time, or less a move with --move-time"
 
@@ -90,7 +90,7 @@ class ScenarioRunner:
                     played.append(each)
                     self._shorten_moves(each)
                     continue
-                reason = self._reason_to_skip(scenario, played) or "our host failed"
+                reason = self._reason_to_skip(scenario, played) or "this host failed"
             left_out.setdefault(scenario.item, reason)
         limits = self.settings.limits
         return Evidence(
@@ -108,7 +108,7 @@ class ScenarioRunner:
         faults = sum(each.lost_by_fault for each in played)
         late = sum(each.lost_on_time for each in played)
         if self.host_fault:
-            return f"our host failed: {self.host_fault}"
+            return f"this host failed: {self.host_fault}"
         if any(each.never_started for each in self.played):
             return "it does not start"
         if late >= MAX_LATE:
@@ -146,7 +146,7 @@ class ScenarioRunner:
                     fault = str(error)
                     continue
             if each.opponent_failed:
-                fault = f"our own bot failed: {each.record.result.detail}"
+                fault = f"the opponent, a bot of Kalarena, failed: {each.record.result.detail}"
                 continue
             self.host_fault = ""
             self.played.append(each)
@@ -180,7 +180,7 @@ def play_scenario(
     if opponent is None:
         other = resolve_bot(scenario.opponent, Path.cwd(), game=scenario.game)
     else:
-        other = EXAMINER
+        other = TEST_OPPONENT
         if control.clock != FAIR or not has_counters():
             control = replace(control, margin_s=control.margin_s + SPARE_MARGIN_S)
         patient = replace(control, margin_s=TEST_OPPONENT_MARGIN_S)

@@ -85,7 +85,7 @@ def scenarios(settings: Settings, capabilities: tuple[str, ...]) -> Iterator[Sce
         make = _ScenarioFactory(text, prefix=f"{number + 1}-" if number else "")
         for index, item in enumerate(PLAYS):
             opponent = TestOpponent(varied, waits=True)
-            yield make.conformance_game(index, "watched", "against an examiner", item, opponent)
+            yield make.conformance_game(index, "watched", "against a test opponent", item, opponent)
         if number == 0:
             yield from _rest_of_full_check(make, settings, capabilities)
         else:
@@ -99,7 +99,7 @@ def _rest_of_full_check(
     game = make.rules
     can_swap = has_swap(game)
     if can_swap:
-        what = "against an examiner that swaps at once"
+        what = "against a test opponent that swaps at once"
         yield make.conformance_game(0, "swapped", what, "swap", TestOpponent(swapping))
     yield from _early_ends(make)
     yield from make.games(FIRST_LEGAL, settings.rounds)
@@ -108,12 +108,12 @@ def _rest_of_full_check(
     if can_swap:
         yield from make.games(SWAP_HAPPY, settings.rounds)
     if has_extra_turns(game):
-        what = "against an examiner that takes many extra turns"
+        what = "against a test opponent that takes many extra turns"
         for index in Side:
             yield make.conformance_game(index, "chains", what, "extra-turns", TestOpponent(chaining))
     if can_swap:
         for first in range(min(len(without_swap(game, game.initial_state())), MAX_FIRST_MOVES)):
-            what = f"against an examiner that begins with move {first + 1}"
+            what = f"against a test opponent that begins with move {first + 1}"
             opponent = TestOpponent(opening_with(first), stops_at=SWAP_REPLIES, plays_on_after_swap=True)
             yield make.conformance_game(1, f"offered-{first + 1}", what, "swap", opponent)
     if "openings" in capabilities:
@@ -132,14 +132,14 @@ def _rest_of_full_check(
 def _early_ends(make: "_ScenarioFactory") -> Iterator[Scenario]:
     """Yield conformance games with an END at unexpected moments."""
     item = "end-mid-game"
-    what = "against an examiner that loses at its first reply"
+    what = "against a test opponent that loses at its first reply"
     yield make.conformance_game(1, "end-at-once", what, item, TestOpponent(varied, stops_at=1))
-    what = "against an examiner that loses in the middle of the game"
+    what = "against a test opponent that loses in the middle of the game"
     for index in Side:
         opponent = TestOpponent(varied, stops_at=PARTING_REPLY, waits=True)
         yield make.conformance_game(index, "end-waiting", what, item, opponent)
     for turn, key in ((1, "end-first-turn"), (EXIT_TURN, "end-thinking")):
-        what = f"against an examiner that goes away in the bot's turn {turn}"
+        what = f"against a test opponent that exits in the bot's turn {turn}"
         yield make.conformance_game(0, key, what, item, TestOpponent(varied, leaves_in=turn))
 
 

@@ -132,8 +132,8 @@ def command(
 
     BOT is a path to a bot directory or executable file, a quoted command line, or a sample bot's name.
 
-    Exit status: 0 nothing failed, 1 something failed, 2 bad usage, 3 this host could not check it or not
-    write what --junit and --keep ask for, 130 stopped.
+    Exit status: 0 nothing failed, 1 something failed, 2 bad usage, 3 this host could not complete the
+    check, or not write a file of --junit or --keep, 130 stopped.
     """
     try:
         settings = Settings(

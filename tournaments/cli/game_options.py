@@ -106,8 +106,8 @@ sandbox_option = click.option(
     type=click.Choice(MODES),
     default=AUTO,
     show_default=True,
-    help="How bots are confined. auto: as well as this host can (see `kalarena doctor`); required: in a "
-    "sandbox that holds hostile bots, without which no game is played; off: not at all.",
+    help="How bots are confined. auto: as well as this host can (see `kalarena doctor`); required: only "
+    "in a sandbox that holds hostile bots, or no game is played; off: not at all.",
 )
 memory_option = click.option(
     "--memory-mb",
@@ -154,5 +154,5 @@ protocol_option = click.option(
     type=click.Choice(PROTOCOLS),
     default=DEFAULT_PROTOCOL,
     show_default=True,
-    help="Protocol of the bots that are no sample bots and whose bot.toml names none; see docs/adapters.md.",
+    help="Protocol of the bots whose bot.toml names none; not of sample bots.  See docs/adapters.md.",
 )

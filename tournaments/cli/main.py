@@ -21,15 +21,15 @@ from tournaments.processes.process_settings import stopping_signals
 COMMANDS = {
     "admin": ("tournaments.cli.admin", "Manage a server's course: roster, accounts, backup."),
     "challenge": ("tournaments.cli.remote.challenge", "Challenge a bot on a server to unrated games."),
-    "connect": ("tournaments.cli.remote.connect", "Let a bot at home play unrated games on a server."),
-    "check": ("tournaments.cli.check", "Try a bot as a server would, and say what to put right."),
+    "connect": ("tournaments.cli.remote.connect", "Let a bot of this host play unrated games on a server."),
+    "check": ("tournaments.cli.check", "Check a bot as a server would, with advice on each mistake."),
     "duel": ("tournaments.cli.duel", "Is the new version of a bot stronger than the old one?"),
     "gauntlet": ("tournaments.cli.gauntlet", "Where does a bot stand on the ladder of reference players?"),
     "new": ("tournaments.cli.new", "Begin a bot from a starter kit."),
     "serve": ("tournaments.cli.serve", "Run a course's server: submissions, practice, tournaments, pages."),
     "game": ("tournaments.cli.game", "Commands for the authors of games."),
     "solve": ("tournaments.cli.solve", "The exact value and the best first moves of small Kalah boards."),
-    "doctor": ("tournaments.cli.doctor", "Say how well this host can hold bots, and what would help."),
+    "doctor": ("tournaments.cli.doctor", "Report how well this host confines bots, and what would help."),
     "games": ("tournaments.cli.games", "List the games, their presets and options."),
     "perft": ("tournaments.cli.games", "Count move sequences, the test of a rule book."),
     "play": ("tournaments.cli.play", "Play one game between two bots."),
@@ -241,5 +241,6 @@ def _is_of_output(error: OSError) -> bool:
 def main() -> None:
     """Referee, reference players and tournaments for board-game bots.
 
-    Exit status: 0 done, 1 a failure of ours, 2 bad usage or bad input, 130 stopped.
+    Exit status: 0 done, 1 an internal failure, 2 bad usage or bad input, 130 stopped.  Some commands, such as
+    check and verify, have more; their help lists them.
     """

@@ -127,7 +127,7 @@ def command(
                     _keep_unfinished(record, error.unfinished)
                 raise
     except RefereeError as error:
-        raise Fault(f"the game could not be refereed, and counts for nobody: {error}") from error
+        raise Fault(f"the game could not be refereed, and has no result: {error}") from error
     # The record first, since it is the one that matters; but a record that cannot be written hides no result.
     unwritten = _write_record(record, played) if record is not None else None
     if keep_files is not None:
@@ -184,7 +184,7 @@ def require_folder(option: str, file: Path) -> None:
 
 
 @contextlib.contextmanager
-def cancel_on_signals(message: str = "the game was given up") -> Iterator[int]:
+def cancel_on_signals(message: str = "the game was stopped") -> Iterator[int]:
     """Provide a descriptor that becomes readable on a signal to stop, so that no bot is left behind.
 
     At the end of the block, if such a signal ended a game, the message is written to standard error, and

@@ -229,9 +229,10 @@ def _conclusion(verification: Verification) -> str:
     games, wrong, elsewhere = verification.games, verification.wrong, verification.elsewhere
     if verification.is_clean:
         return f"{counted(games, 'game')} verified, nothing wrong"
-    text = f"{wrong} of {counted(games, 'game')} {'does' if wrong == 1 else 'do'} not follow"
+    does, record = ("does", "its record") if wrong == 1 else ("do", "their records")
+    text = f"{wrong} of {counted(games, 'game')} {does} not follow from {record}"
     return text + (
-        f"; {counted(elsewhere, 'complaint')} about what is made from them, or about the chain"
+        f"; {counted(elsewhere, 'finding')} in the files of games, the tables or the hash chain"
         if elsewhere
         else ""
     )

@@ -41,7 +41,7 @@ LOG_VARIABLE = "DASK_LOGGING__DISTRIBUTED"
     "--lifetime",
     type=click.IntRange(min=1),
     metavar="SECONDS",
-    help="After this the batch system ends us: no game is begun that would not end by then.",
+    help="Seconds until the batch system ends this worker: it begins no game that would not end by then.",
 )
 @click.option("--name", hidden=True)  # identifies the jobs of a batch system
 def command(
@@ -54,8 +54,8 @@ def command(
 ) -> None:
     """Play games of a tournament that runs on another machine, until it ends or this is stopped.
 
-    What confines bots here is tried first, as `kalarena doctor` does, and a host that does it worse than the
-    tournament demands does not join.
+    Before it joins, it tests how well this host confines bots, as `kalarena doctor` does.  A host that does
+    so less well than the tournament requires does not join.
     """
     ends_at = None if lifetime is None else time.time() + lifetime  # now, since joining can take seconds
     try:

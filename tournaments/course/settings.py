@@ -219,7 +219,7 @@ class Settings(BaseModel):
         le=256,
         title="Practice games at a time",
         description="At most; checks and tournaments always go first. Empty: as many as the server has "
-        "places.",
+        "slots.",
     )
     quiet_from: Annotated[str | None, EmptyAsNone, FormInput("time")] = Field(
         None, title="No practice from", description="Both times, or neither."
@@ -246,7 +246,7 @@ class Settings(BaseModel):
         "teams",
         title="Teams may challenge",
         description="A challenge is played as soon as there is time, and is in no standings. Each team can "
-        "refuse to be challenged on its page My bot.",
+        "refuse challenges on its page Challenges.",
     )
     """By default teams may challenge each other: all current bots meet on the practice ladder anyway, so that
     a challenge reveals nothing new."""

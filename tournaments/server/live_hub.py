@@ -333,7 +333,7 @@ class _GameWatcher:
         return self._last
 
 
-GIVEN_UP = "The game was given up; it has no result."
+GIVEN_UP = "The game was stopped, and has no result."
 
 
 class WatchedEngine(EngineWrapper):

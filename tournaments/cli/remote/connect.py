@@ -286,7 +286,7 @@ class _Home:
                     nursery.cancel_scope.cancel()
             except (BotError, SpecError, *NOT_STARTED) as error:
                 click.echo(f"the bot could not be started: {visible(str(error))}", err=True)
-                await _forfeit(socket, key, "the bot at home could not be started")
+                await _forfeit(socket, key, "the remote bot could not be started")
         except ConnectionLostError:
             pass  # the receiving task notices the same
 

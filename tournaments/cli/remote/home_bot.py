@@ -48,10 +48,10 @@ class HomeBot:
             with trio.move_on_after(STATUS_S):
                 await trio.lowlevel.wait_readable(self._bot.exit_descriptor)
         if not self._bot.has_ended():
-            return "the bot at home closed its output"
+            return "the remote bot closed its output"
         status = self._bot.status or 0
         how = f"was ended by signal {-status}" if status < 0 else f"ended with exit status {status}"
-        return f"the bot at home {how}"
+        return f"the remote bot {how}"
 
     @property
     def last_words(self) -> str:

@@ -37,8 +37,8 @@ NOT_SUBMITTED = 2
 def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) -> None:
     """Submit the folder (or file) BOT to a server, and follow its check there.
 
-    Exit status: 0 qualified (or taken, with --no-wait), 1 not qualified, 2 not taken, 3 the server failed
-    or could not be reached, or did not say what became of a taken version, which is kept.
+    Exit status: 0 qualified (with --no-wait: accepted), 1 not qualified, 2 not accepted, 3 the server failed
+    or could not be reached; a version that it has accepted is kept there.
     """
     try:
         package = pack(bot)
@@ -74,7 +74,7 @@ def _print_line(text: str) -> None:
 def _print_submission(name: str, left_out: tuple[str, ...], submitted: Mapping[str, Any], page: str) -> None:
     version = submitted["version"]
     again = "" if submitted["new"] else ", which has the very same files already"
-    click.echo(f"{name} was taken as version {version['number']}{again}: {page}")
+    click.echo(f"{name} was accepted as version {version['number']}{again}: {page}")
     left_aside = [*left_out, *submitted["passed_over"]]
     if left_aside:
         shown = ", ".join(visible(each) for each in left_aside[:5]) + (", ..." if len(left_aside) > 5 else "")

@@ -72,7 +72,8 @@ engine_options = with_options(
         "--credentials",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="With another engine: who may join.  [default: made in DIR of --out]",
+        help="With another engine: directory of the credentials that workers need to join.  [default: "
+        "cluster/credentials in the directory of --out]",
     ),
 )
 """Decorator that adds the options to a command, which receives ``engine``, ``scheduler``, ``credentials``."""

@@ -55,7 +55,7 @@ def command(directory: Path, what: str | None, key: str | None, form: str | None
     if form == PGN and key is None:
         what = what or GAMES
     if (what is None) == (key is None):
-        raise Usage(f"say either --what {'|'.join(WHAT)} or --game KEY")
+        raise Usage(f"give either --what {'|'.join(WHAT)} or --game KEY")
     known = ONE_GAME if what is None else FORMATS[what]
     form = form or known[0]
     if form not in known:

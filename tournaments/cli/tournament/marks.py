@@ -88,7 +88,7 @@ def _remark_progress(results: TournamentResults, *, unfinished: bool) -> None:
         return
     so_far = f"{results.done} of {results.total} games have a result"
     if not unfinished:
-        raise Usage(f"{so_far}: run the tournament to its end, or say --unfinished")
+        raise Usage(f"{so_far}: run the tournament to its end, or add --unfinished")
     click.echo(f"remark: {so_far} so far", err=True)
 
 

@@ -149,7 +149,7 @@ def pair_command(
     undo: bool,
     why: str,
 ) -> None:
-    """Fix pairings of a coming round of a Swiss: each two of the BOTs meet.
+    """Fix pairings of a coming round of a Swiss: the first BOT meets the second, the third the fourth.
 
     The other bots are paired as usual.
     """

@@ -45,7 +45,7 @@ LOST_ADVICE = "start it again if it has ended; the same command goes on"
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Where the results go, or are.  [default: results/NAME of FILE]",
+    help="Directory of the results, new or to be continued.  [default: results/cup for a FILE cup.toml]",
 )
 @click.option(
     "--concurrency",

@@ -179,7 +179,7 @@ class RemoteBot:
 
     def _announce_end(self, key: str, packed: PackedGame | None, index: int) -> None:
         if packed is None:
-            self.send("failed", key=key, detail="the game was given up; it has no result")
+            self.send("failed", key=key, detail="the game was stopped, and has no result")
             return
         winner = packed.summary.winner
         outcome = "drawn" if winner is None else "won" if winner == index else "lost"

@@ -186,7 +186,7 @@ class OpponentView(ApiView):
     """A bot that the team may challenge."""
 
     name: str = Field(description="Value of `opponent` in a request.")
-    kind: str = Field(description="`reference`, `team`, or `remote`: the team's own bot at home.")
+    kind: str = Field(description="`reference`, `team`, or `remote`: a remote bot of the team.")
 
 
 class OpponentsAnswer(ApiView):

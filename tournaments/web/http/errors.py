@@ -90,7 +90,7 @@ class UploadRefused(WebError):
     """An upload that is refused because of its content."""
 
     status = 422
-    title = "Not taken"
+    title = "Upload refused"
 
 
 class TooMany(WebError):
@@ -126,7 +126,7 @@ class ServerFault(WebError):
     title = "Our fault"
 
     def __init__(self, number: str, reason: str = "") -> None:
-        super().__init__(f"Something went wrong here. It is noted as {number}; tell it to the lecturer.")
+        super().__init__(f"An internal error occurred, noted as {number}: send that number to the lecturer.")
         self.for_lecturers = f"{reason and f'{reason}. '}The log of the server has the details of {number}."
 
 

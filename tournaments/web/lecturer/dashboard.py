@@ -182,7 +182,7 @@ def needs_of(
     if overview.outbox.held and sends_mail:
         held = counted(overview.outbox.held, "mail")
         found.append(
-            Need(f"{held} of another data directory, as after a restore: not sent.", "#mail", "See below")
+            Need(f"{held} of another data directory, as after a restore: held.", "#mail", "See below")
         )
     if overview.without:
         count = len(overview.without)

@@ -26,7 +26,9 @@ MEANINGS = {
         "it had more processes and threads than it may, and was killed (where no sandbox bounds them)"
     ),
     "long-line": "a line of more than 1,024 bytes",
-    "wire-limit": "more than 1 MiB of lines in one game",
+    "wire-limit": (
+        "in one game, more than 1 MiB of lines that nobody had asked for, or that are longer than a move"
+    ),
     "unasked-output": "more than 1,000 lines that nobody had asked for",
     "not-reading": "the pipe to the bot is full, because it does not read",
     "blank-line": "an empty line",

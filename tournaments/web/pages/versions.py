@@ -146,11 +146,11 @@ def _verdict(version: Version, current: Version | None) -> str:
         case VersionState.QUALIFIED if version.withdrawn:
             return "Qualified, but withdrawn: it does not play."
         case VersionState.QUALIFIED if current is not None and current.id != version.id:
-            return f"Qualified; version {current.number} is newer and active."
+            return f"Qualified; the newer version {current.number} is the current one."
         case VersionState.QUALIFIED:
-            return "Qualified and active."
+            return "Qualified: this is the team's current version."
         case VersionState.FAILED:
-            plays = f" Version {current.number} stays active." if current is not None else ""
+            plays = f" Version {current.number} stays the current one." if current is not None else ""
             if not version.failures:
                 return f"It could not be built or started: see the end of the log below.{plays}"
             things = "1 item" if version.failures == 1 else f"{version.failures} items"
@@ -249,11 +249,12 @@ def may_withdraw(settings: Settings, user: Account, now: datetime) -> str:
         return ""
     if settings.deadline is not None and settings.deadline < now:
         deadline = moment_text(settings, settings.deadline)
-        return f"The deadline was {deadline}: which version plays stays as it is."
+        return f"The deadline was {deadline}: the current version cannot be changed any more."
     frozen_at = frozen_moment(settings, now)
     if frozen_at is not None:
         return (
-            f"Versions were frozen at {moment_text(settings, frozen_at)}: which of them plays stays as it is."
+            f"Versions were frozen at {moment_text(settings, frozen_at)}: the current version cannot be "
+            "changed any more."
         )
     return ""
 

@@ -70,7 +70,7 @@
         answer.error = page.querySelector("main p")?.textContent;
       }
       if (answer.path) location.assign(answer.path);
-      else refuse(answer.error || `It was not taken (${request.status}): load this page again.`);
+      else refuse(answer.error || `The upload was refused (${request.status}): load this page again.`);
     });
     request.send(body);
   }

@@ -143,7 +143,7 @@ SENTENCES: Mapping[str, Callable[[str, Detail], str]] = {
     "tournament.rejudge": _about("had all games of the tournament {} judged again"),
     "tournament.replay": _ruled("ordered {} to be played again"),
     "tournament.report": _about("downloaded the report of the tournament {}"),
-    "tournament.restore": _ruled("let {} count again"),
+    "tournament.restore": _ruled("took back a ruling on {}"),
     "tournament.resume": _about("resumed the tournament {}"),
     "tournament.show": _about("showed the tournament {} to students again"),
     "tournament.start": _about("started the tournament {}"),
@@ -167,7 +167,7 @@ def sentence_of(event: Event, author: str) -> str:
 
 
 OWN = {
-    "account.mail": "changed the own e-mail address, or the mails that come",
+    "account.mail": "changed their own e-mail address, or which mails they get",
     "account.password": "set a password",
     "account.sign_in": "signed in",
 }
