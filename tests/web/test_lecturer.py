@@ -223,6 +223,7 @@ async def test_saving_the_form_as_it_is_changes_nothing(played: Played) -> None:
     course.settings.change(
         deadline="2026-05-01T18:00:00+02:00", time_zone="Europe/Berlin", quiet_from="22:00", quiet_to="06:30"
     )
+    course.settings.change(references=["minimax:3", "random", "ladder:2"])  # not in the order of the form
     before = course.settings.load()
     async with played.world.browser("lecturer") as browser:
         fields = form_of((await browser.get("/teach/settings")).text)
@@ -238,8 +239,10 @@ async def test_saving_the_form_as_it_is_changes_nothing(played: Played) -> None:
     assert played.service.changes == 2
 
 
-async def test_saving_leaves_what_others_have_changed_in_the_meantime(played: Played) -> None:
+@pytest.mark.parametrize("unticked", ["", "practice_on", "uploads_open"])
+async def test_saving_leaves_what_others_have_changed_in_the_meantime(played: Played, unticked: str) -> None:
     settings, clock = played.world.course.settings, played.world.clock
+    settings.change(**dict.fromkeys(unticked.split(), False))
     async with played.world.browser("lecturer") as browser, played.world.browser("admin") as other:
         fields = form_of((await browser.get("/teach/settings")).text)
         clock.advance(seconds=0.7)

@@ -13,7 +13,7 @@ from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.choices import from_choices, with_choices
+from tournaments.web.lecturer.choices import PLAYER, from_choices, with_choices
 from tournaments.web.lecturer.forms import Section, form_fields, form_value, labelled
 
 HERE = "/teach/settings"
@@ -98,11 +98,15 @@ def _changed_by_user(shown: str, settings: Settings) -> dict[str, Any]:
     """Return the settings that differ from those with which the page was shown; all if that is unknown.
 
     Others may have changed the rest in the meantime.  An input may show less than a setting has, as a moment
-    without its microseconds: the comparison is with the form as it was sent to the user.
+    without its microseconds, and the reference players with a box come first: the comparison is with the form
+    as a browser would send it unchanged, in which boxes that are not ticked are missing.
     """
     values = settings.model_dump()
     try:
-        unchanged = settings_of_form(values_of(Settings.model_validate_json(shown))).model_dump()
+        before = Settings.model_validate_json(shown)
+        sent = {name: text for name, text in values_of(before).items() if getattr(before, name) is not False}
+        ticked = {f"{PLAYER}{player}": "true" for player in before.references}
+        unchanged = settings_of_form(from_choices(sent | ticked)).model_dump()
     except (ValueError, CourseError):
         return values
     return {name: value for name, value in values.items() if value != unchanged[name]}
