@@ -3,7 +3,7 @@
 import errno
 import io
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +17,8 @@ from tests.web.played_course import SECRET, Played
 from tests.web.site import BROWSER, Browser
 from tournaments.bots.storage import ContentError
 from tournaments.bots.upload.archive import read_upload
-from tournaments.course.model import Checked, Version, VersionState
+from tournaments.course.course import Course
+from tournaments.course.model import Account, Checked, Version, VersionState
 from tournaments.database.base import StoreError
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.web.http import uploads
@@ -43,6 +44,12 @@ async def send(browser: Browser, files: Files, **headers: str) -> Any:
 
 async def send_bot(browser: Browser, content: bytes = BOT) -> Any:
     return await send(browser, [("file", ("bot.py", content))])
+
+
+def end_access(course: Course, account: Account) -> None:
+    """End the sessions and the tokens of an account."""
+    course.accounts.set_password(account.id, "another long password")
+    course.tokens.revoke_all(account.id)
 
 
 def newest(played: Played) -> Version:
@@ -199,6 +206,42 @@ async def test_few_uploads_of_an_account_are_received_at_a_time(played: Played) 
         ended.set()
     async with played.world.browser("student") as browser:
         assert (await send_bot(browser)).status_code == 303
+
+
+WAYS = {
+    "page": ("/my/upload", b'--x\r\nContent-Disposition: form-data; name="file"; filename="bot.py"\r\n\r\n'),
+    "api": ("/api/v1/submissions?name=bot.py", b""),
+}
+"""Address of an upload, and the first bytes of its body."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (lambda course, account: course.accounts.set_disabled(account.id, True), 401),
+        (lambda course, account: course.accounts.move(account.id, None), 403),
+        (lambda course, account: course.accounts.move(account.id, course.teams.by_name("Team 2").id), 403),
+        (end_access, 401),
+    ],
+    ids=["disabled", "without a team", "moved", "access ended"],
+)
+async def test_an_upload_is_refused_if_the_account_changes_while_it_arrives(
+    played: Played, way: str, change: Callable[[Course, Account], object], status: int
+) -> None:
+    path, first = WAYS[way]
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield first + BOT
+        change(played.world.course, played.world.accounts["student"])
+        yield b"\r\n--x--\r\n"
+
+    async with played.world.browser("student") as browser:
+        headers = BROWSER | JSON | played.world.bearer("student") | {"x-csrf": await browser.csrf("/my")}
+        headers["content-type"] = "multipart/form-data; boundary=x"
+        answer = await browser.post(path, content=slow(), headers=headers)
+    assert (answer.status_code, list(answer.json())) == (status, ["error"])
+    assert {one.number for one in played.world.course.versions.all(9)} == {1}
 
 
 async def test_a_script_gets_the_reason_when_its_session_has_ended(played: Played) -> None:

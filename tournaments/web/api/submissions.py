@@ -41,7 +41,7 @@ async def me(request: Request) -> Response:
 
 async def submit(request: Request) -> Response:
     """Submit an upload; its check runs in the background."""
-    site, account = site_of(request), signed_in_user(request)
+    site = site_of(request)
     name = text_in_query(request, "name", "")
     if not name:
         raise BadInput("The query needs name=, the file's name, such as ?name=bot.zip.")
@@ -49,7 +49,7 @@ async def submit(request: Request) -> Response:
     with await receive_upload(request, limits) as file:
         at = site.now()  # before unpacking, for which uploads queue
         upload = await unpack_upload(name, file, limits)
-    version, is_new = await submit_upload(site, upload, account, ORIGIN, at)
+    version, is_new = await submit_upload(request, upload, ORIGIN, at)
     view = await _own_view(site, version)
     shape = SubmissionAnswer(version=view, new=is_new, passed_over=list(upload.passed_over))
     return answer(shape, 201 if is_new else 200)
@@ -142,6 +142,7 @@ OPERATIONS = (
         {201: SubmissionAnswer, 200: SubmissionAnswer},
         {
             **NO_STUDENT,
+            403: "The token's account is in no team, or in another one since the upload began.",
             400: "No name, or not now: the deadline, the limits of uploads.",
             408: "The body took too long to arrive.",
             413: "Too large.",

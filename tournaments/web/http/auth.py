@@ -117,18 +117,29 @@ def check_access(request: HTTPConnection, context: RequestContext) -> None:
         raise Forbidden("This page is for admins.")
 
 
-async def admitted_again(request: HTTPConnection, context: RequestContext) -> RequestContext | None:
-    """Return the context that a new request of this client would get; None if it would not be admitted.
+async def admit_again(request: HTTPConnection, context: RequestContext) -> RequestContext:
+    """Return the context that a new request of this client would get.
 
-    It is for connections that last, whose account and permissions may change meanwhile.  Raises StoreError.
+    It is for requests and connections that last, whose account and permissions may change meanwhile.
+
+    Raises:
+        NotSignedIn: The account, the session or the token is not valid any more.
+        Forbidden: The route does not admit this account any more.
+        StoreError: The database cannot be used.
+
     """
     again = RequestContext(context.site, await context.site.settings(), context.route, context.address)
+    await authenticate(request, again, is_counted=False)
+    check_access(request, again)
+    return again
+
+
+async def admitted_again(request: HTTPConnection, context: RequestContext) -> RequestContext | None:
+    """Return the result of ``admit_again``; None if a new request is not admitted.  Raises StoreError."""
     try:
-        await authenticate(request, again, is_counted=False)
-        check_access(request, again)
+        return await admit_again(request, context)
     except WebError:
         return None
-    return again
 
 
 async def check_form(request: Request, context: RequestContext) -> None:

@@ -15,8 +15,9 @@ from tournaments.bots.upload.limits import MEBIBYTE, Upload, UploadError, Upload
 from tournaments.course.model import Account, Version
 from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError
-from tournaments.web.http.errors import TooLarge, TooMany, UploadRefused, storage_failure
-from tournaments.web.http.request_context import Site
+from tournaments.web.http import auth
+from tournaments.web.http.errors import Forbidden, TooLarge, TooMany, UploadRefused, storage_failure
+from tournaments.web.http.request_context import Site, context_of, signed_in_user, site_of
 
 LARGEST_BODY = 1024 * MEBIBYTE
 """Body limit of a route for uploads; the lecturer's limit is lower, and checked as they arrive."""
@@ -127,18 +128,24 @@ async def unpack_upload(name: str, file: BinaryIO, limits: UploadLimits) -> Uplo
         raise UploadRefused(str(error)) from error
 
 
-async def submit_upload(
-    site: Site, upload: Upload, account: Account, origin: str, at: datetime
-) -> tuple[Version, bool]:
+async def submit_upload(request: Request, upload: Upload, origin: str, at: datetime) -> tuple[Version, bool]:
     """Submit a student's upload that arrived at ``at``; return its version, and True if that is new.
 
+    An upload may take minutes to arrive: the account is checked again.
+
     Raises:
+        NotSignedIn: The account, the session or the token is not valid any more.
+        Forbidden: The account has left its team since the upload began.
         CourseError: The team was not allowed to upload at that time.
         Unavailable: The upload could not be stored, which is this server's fault.
 
     """
+    account, site = signed_in_user(request), site_of(request)
     assert account.team_id is not None  # Access.STUDENT
     try:
+        again = (await auth.admit_again(request, context_of(request))).user
+        if again is None or again.team_id != account.team_id:
+            raise Forbidden("You are in another team since this upload began: send it again.")
         return await site.service.submit(upload, account.team_id, account.id, origin, at)
     except ContentError as error:
         raise storage_failure(error) from error

@@ -140,13 +140,13 @@ async def team_page(request: Request, status: int = 200, complaint: str = "") ->
 
 async def upload(request: Request) -> Response:
     """Submit a new version.  The answer to scripts is JSON: the path of the next page, or an error."""
-    site, settings, user = site_of(request), settings_of(request), signed_in_user(request)
+    site, settings = site_of(request), settings_of(request)
     by_script = "application/json" in request.headers.get("accept", "")
     try:
         form = await form_of(request)
         at = site.now()  # before unpacking, for which uploads queue
         files = await _received(form, upload_limits(settings))
-        version, is_new = await submit_upload(site, files, user, "page", at)
+        version, is_new = await submit_upload(request, files, "page", at)
     except (UploadRefused, CourseError, BadInput, Unavailable) as error:
         status = error.status if isinstance(error, Unavailable) else 422
         sentence = _sentence(str(error))
