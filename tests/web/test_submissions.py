@@ -2,9 +2,11 @@
 
 import errno
 import io
+import tempfile
 import zipfile
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from threading import Event
 from typing import Any
 
 import pytest
@@ -22,8 +24,10 @@ from tournaments.course.model import Account, Checked, Version, VersionState
 from tournaments.database.base import StoreError
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.web.http import uploads
+from tournaments.web.http.routing import MOST_THREADS
 from tournaments.web.http.uploads import MOST_UNDER_WAY
 from tournaments.web.pages.starter_kits import kit
+from tournaments.web.pages.versions import MOST_PACKED
 
 BOT = b"#!/usr/bin/env python3\nprint('MOVE;1')\n"
 JSON = {"accept": "application/json"}
@@ -381,6 +385,43 @@ async def test_the_source_is_for_its_team_and_lecturers(played: Played) -> None:
         assert SECRET not in hidden
         assert hidden == await browser.text("/my/versions/999", 404)
         await browser.text(path, 404)
+
+
+async def test_downloads_of_sources_take_no_threads_from_pages(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, begun, go_on = played.service.contents.read, 0, Event()
+
+    def slow(digest: str) -> Any:
+        nonlocal begun
+        begun += 1
+        go_on.wait(30)
+        return read(digest)
+
+    monkeypatch.setattr(played.service.contents, "read", slow)
+    path = f"/my/versions/{played.versions['Team 1 v1'].id}/source.zip"
+    with trio.fail_after(30):
+        async with played.world.browser("student") as browser, trio.open_nursery() as nursery:
+            for _ in range(MOST_THREADS + 1):
+                nursery.start_soon(browser.get, path)
+            while begun < MOST_PACKED:
+                await trio.to_thread.run_sync(int)
+            assert "Team 1" in await browser.text("/my")
+            assert begun == MOST_PACKED
+            go_on.set()
+
+
+async def test_a_source_that_cannot_be_packed_is_a_fault_of_the_server(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/x")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    path = f"/my/versions/{played.versions['Team 1 v1'].id}/source.zip"
+    for role, is_told in (("student", False), ("lecturer", True)):
+        text = await played.world.page(role, path, 503)
+        assert ("its disk may be full" in text, "/srv/x" in text) == (True, is_told)
 
 
 async def test_a_version_is_withdrawn_and_restored(played: Played) -> None:

@@ -156,3 +156,14 @@ def storage_failure(error: Exception) -> Unavailable:
         "This server could not keep what you sent, which is not your fault: its disk may be full. "
         "Tell the lecturer, and send it again later."
     )
+
+
+def disk_failure(error: Exception) -> Unavailable:
+    """Log the error, and return the response, which has the path on our disk for lecturers alone."""
+    LOG.error("a file of the server cannot be read or written: %s", error)
+    failure = Unavailable(
+        "This server could not read or write a file, which is not your fault: its disk may be full. "
+        "Tell the lecturer, and try again later."
+    )
+    failure.for_lecturers = str(error)
+    return failure

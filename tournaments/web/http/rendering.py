@@ -5,13 +5,16 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
+import trio
 from jinja2 import Environment
 from markupsafe import Markup, escape
+from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from referee.judge.verdict_text import visible
 from referee.version import VERSION
@@ -20,7 +23,7 @@ from tournaments.reporting.site.charts import interval
 from tournaments.reporting.site.pages import template_environment
 from tournaments.reporting.site.svg import numeral, short
 from tournaments.web.http.request_context import RequestContext, context_of, site_of
-from tournaments.web.http.routing import Route
+from tournaments.web.http.routing import Route, in_thread
 from tournaments.web.http.sessions import Cookie
 from tournaments.web.http.static_files import asset_path
 from tournaments.web.views.help_texts import linked_help
@@ -105,6 +108,31 @@ def attachment(content: bytes, name: str, media_type: str) -> Response:
     ascii_name = name.encode("ascii", "replace").decode().replace("?", "_")
     headers = {"Content-Disposition": f'attachment; filename="{ascii_name}"'}
     return Response(content, headers=headers, media_type=media_type)
+
+
+class OpenFileResponse(FileResponse):
+    """Response that sends an open file without a name in any folder, so that no file is left behind."""
+
+    def __init__(self, file: BinaryIO, name: str, media_type: str) -> None:
+        self._file = file
+        super().__init__(
+            f"/proc/self/fd/{file.fileno()}",
+            media_type=media_type,
+            filename=name,
+            headers={"Cache-Control": "no-store"},
+            background=BackgroundTask(self._close),  # after HEAD, to which only the headers are sent
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response by ASGI, and close the file."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:  # ``background`` is not run after a range that cannot be sent
+            with trio.CancelScope(shield=True):
+                await self._close()
+
+    async def _close(self) -> None:
+        await in_thread(self._file.close)
 
 
 def path_for(routes: Iterable[Route], name: str, parameters: Mapping[str, object]) -> str:

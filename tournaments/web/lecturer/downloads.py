@@ -7,14 +7,11 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import trio
 import trio_parallel
-from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 from trio.lowlevel import RunVar
 
 from tournaments.course.model import Competition
@@ -25,6 +22,7 @@ from tournaments.reporting.site.site import PAGES, ReportError, build_site
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
 from tournaments.web.http.errors import BadInput, Conflict, NotFound, Unavailable
+from tournaments.web.http.rendering import OpenFileResponse
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread, limiter_of_loop
 from tournaments.web.lecturer.tournament_control import HERE, tournament_of
@@ -145,30 +143,6 @@ def _packed(
     return report_zip(location, folder, title, pseudonyms, whole=None if pages is None else PAGES[pages])
 
 
-class _OpenFileResponse(FileResponse):
-    """Response that sends an open file whose folder was removed already, so that no file is left behind."""
-
-    def __init__(self, file: BinaryIO, name: str, media_type: str) -> None:
-        self._file = file
-        super().__init__(
-            f"/proc/self/fd/{file.fileno()}",
-            media_type=media_type,
-            filename=name,
-            headers={"Cache-Control": "no-store"},
-            background=BackgroundTask(self._close),  # after HEAD, to which only the headers are sent
-        )
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:  # ``background`` is not run after a range that cannot be sent
-            with trio.CancelScope(shield=True):
-                await self._close()
-
-    async def _close(self) -> None:
-        await in_thread(self._file.close)
-
-
 async def _file_response(
     request: Request,
     tournament: Competition,
@@ -191,7 +165,7 @@ async def _file_response(
     finally:
         with trio.CancelScope(shield=True):
             await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
-    return _OpenFileResponse(file, name, media_type)
+    return OpenFileResponse(file, name, media_type)
 
 
 async def _in_worker(

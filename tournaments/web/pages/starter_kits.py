@@ -4,6 +4,7 @@ import io
 import zipfile
 from collections.abc import Iterable
 from functools import cache
+from typing import IO
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,13 +23,18 @@ OWNER_MAY_EXECUTE = 0o100
 def zip_archive(folder: str, files: Iterable[tuple[str, bytes, bool]]) -> bytes:
     """Return a zip with a folder of these files, each with its path, its content, and True if executable."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    write_zip(packed, folder, files)
+    return packed.getvalue()
+
+
+def write_zip(out: IO[bytes], folder: str, files: Iterable[tuple[str, bytes, bool]]) -> None:
+    """Write a zip as ``zip_archive`` returns it."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content, is_executable in files:
             entry = zipfile.ZipInfo(f"{folder}/{path}", MOMENT)
             entry.external_attr = (PROGRAM if is_executable else FILE) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
-    return packed.getvalue()
 
 
 @cache

@@ -1,30 +1,37 @@
 """Page of one version: the progress and the items of its check, and the actions open to its team."""
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
+import trio
 from starlette.requests import Request
 from starlette.responses import Response
+from trio.lowlevel import RunVar
 
+from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import size_text
 from tournaments.checking.report import Item, Report, ReportError, Status, next_command
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Checked, CourseError, Team, Version, VersionState
 from tournaments.course.settings import Settings, frozen_moment, moment_text
 from tournaments.results.game_files import slug
-from tournaments.web.http.errors import Conflict, NotFound
-from tournaments.web.http.rendering import attachment, render, see_other
+from tournaments.web.http.errors import Conflict, NotFound, disk_failure
+from tournaments.web.http.rendering import OpenFileResponse, render, see_other
 from tournaments.web.http.request_body import number_in, text_of
 from tournaments.web.http.request_context import Site, act, settings_of, signed_in_user, site_of
-from tournaments.web.http.routing import Access, Route, in_thread
+from tournaments.web.http.routing import Access, Route, in_thread, limiter_of_loop
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
-from tournaments.web.pages.starter_kits import zip_archive
+from tournaments.web.pages.starter_kits import write_zip
 
 BY_URGENCY = (Status.FAILED, Status.WARNING, Status.PASSED, Status.SKIPPED)
 CHECKING = "The check is running; its log is below."
+MOST_PACKED = 2
+"""Most uploads that are packed for a download at a time: each is in memory as a whole, and needs a core."""
+_LIMITER: RunVar[trio.CapacityLimiter] = RunVar("downloads of sources")
 UNITS = {"ms": "ms", "mb": "MB", "s": "s", "bytes": "bytes", "kb": "kB"}
 """Suffix of a measured number's name -> its unit."""
 
@@ -216,11 +223,25 @@ async def source(request: Request) -> Response:
     """Send the uploaded files as a zip."""
     site, _user, records = await requested_version(request)
     name = f"{slug(records.team.name)}-v{records.version.number}"
-    files = await in_thread(site.service.contents.read, records.version.content)
-    packed = await in_thread(
-        zip_archive, name, [(file.path, file.content, file.executable) for file in files]
-    )
-    return attachment(packed, f"{name}.zip", "application/zip")
+    limiter = limiter_of_loop(_LIMITER, MOST_PACKED)
+    content = records.version.content
+    try:
+        file = await trio.to_thread.run_sync(_packed, site.service.contents, content, name, limiter=limiter)
+    except OSError as error:
+        raise disk_failure(error) from error
+    return OpenFileResponse(file, f"{name}.zip", "application/zip")
+
+
+def _packed(contents: ContentStore, content: str, name: str) -> BinaryIO:
+    """Return an open temporary file: the zip of an upload's files.  Raises ContentError, OSError."""
+    out = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's
+    try:
+        write_zip(out, name, ((file.path, file.content, file.executable) for file in contents.read(content)))
+        out.flush()
+    except BaseException:
+        out.close()
+        raise
+    return out
 
 
 async def withdraw(request: Request) -> Response:
