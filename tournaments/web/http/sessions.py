@@ -5,6 +5,7 @@ as this process writes to accounts, teams or sessions.  Writes of another proces
 effect after MAX_AGE at most.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -67,10 +68,12 @@ class Cookies:
         if text is None:
             return None
         try:
-            value = self._serializer(cookie).loads(text, max_age=cookie.value.lasts_s)
+            value, signed_at = self._serializer(cookie).loads(text, return_timestamp=True)
         except BadSignature:
             return None
-        return value if isinstance(value, str) else None
+        # Not by ``max_age``, which also refuses cookies that are newer than a clock that was put back.
+        is_old = time.time() - signed_at.timestamp() > cookie.value.lasts_s
+        return value if isinstance(value, str) and not is_old else None
 
     def write(self, response: Response, cookie: Cookie, value: str) -> None:
         """Set a cookie in a response."""
