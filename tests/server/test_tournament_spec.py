@@ -37,8 +37,14 @@ def version(number: int, team: int, **changes: Any) -> Version:
 class FakeVersions:
     """Versions and teams of a course."""
 
-    def __init__(self, *versions: Version, without_result: Iterable[Version] = ()) -> None:
+    def __init__(
+        self,
+        *versions: Version,
+        without_result: Iterable[Version] = (),
+        arriving: Iterable[tuple[int, datetime]] = (),
+    ) -> None:
         self.versions = {one.id: one for one in versions}
+        self.arriving = list(arriving)
         self.pending = list(without_result)
         self.asked: datetime | None = None
 
@@ -51,6 +57,9 @@ class FakeVersions:
 
     def without_result(self, at: datetime | None = None) -> list[Version]:
         return [one for one in self.pending if at is None or one.submitted_at <= at]
+
+    def teams_arriving(self, at: datetime) -> set[int]:
+        return {team for team, arrived in self.arriving if arrived <= at}
 
     def all(self) -> list[Team]:
         return TEAMS
@@ -239,8 +248,11 @@ def test_frozen_versions_that_were_in_time_and_have_no_result_are_named() -> Non
             version(7, 2, state=stuck, **in_time),
             version(8, 2, state=queued, submitted_at=NOW),  # too late
         ],
+        arriving=[(2, frozen_at), (9, frozen_at), (1, NOW)],  # in time; of a team that is gone; too late
     )
     assert problems(lambda: course.candidates(read(bots="frozen"), frozen_at)) == [
+        "bots: an upload of Alpha was submitted in time, and is still being stored: wait for its check, or "
+        "choose versions yourself",
         "bots: Alpha v7 was submitted in time, and could not be checked because of the host: have it checked "
         "again, take it out of use, or choose versions yourself",
         "bots: beta v5 was submitted in time, and is still being checked: wait for its check, or choose "

@@ -23,6 +23,8 @@ from tournaments.course.course import Course
 from tournaments.course.model import Account, Checked, Version, VersionState
 from tournaments.database.base import StoreError
 from tournaments.server.checks.check_log import CheckLog
+from tournaments.server.competitions.entrants import candidates
+from tournaments.server.competitions.tournament_spec import TournamentSpec, TournamentSpecError
 from tournaments.web.http import uploads
 from tournaments.web.http.routing import MOST_THREADS
 from tournaments.web.http.uploads import MOST_UNDER_WAY
@@ -182,6 +184,34 @@ async def test_an_upload_counts_from_the_moment_at_which_it_had_arrived(
         assert (newest(played).number, newest(played).submitted_at) == (2, arrived)
         assert "The deadline was" in (await send_bot(browser, BOT * 2)).text
     assert newest(played).number == 2
+
+
+@pytest.mark.parametrize("way", ["page", "api"])
+async def test_an_upload_that_is_not_stored_yet_is_missed_by_no_tournament_of_frozen_versions(
+    played: Played, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    world, course, found = played.world, played.world.course, list[str]()
+    spec = TournamentSpec.read({"title": "Cup", "bots": "frozen"})
+
+    def unpack(*arguments: Any) -> Any:
+        frozen_at = world.clock()
+        for at in (frozen_at - timedelta(seconds=1), frozen_at):  # before the upload and after it
+            try:
+                candidates(spec, course.versions, course.teams, at, frozen_at)
+            except TournamentSpecError as error:
+                found.extend(error.problems)
+        return read_upload(*arguments)
+
+    monkeypatch.setattr(uploads, "read_upload", unpack)
+    async with world.browser("student") as browser:
+        if way == "page":
+            await send_bot(browser)
+        else:
+            await browser.post(WAYS["api"][0], content=BOT, headers=world.bearer("student"))
+    assert newest(played).number == 2
+    (problem,) = found
+    assert problem.startswith("bots: an upload of Team 1 was submitted in time, and is still being stored")
+    assert course.versions.teams_arriving(NOW) == set()
 
 
 async def test_few_uploads_of_an_account_are_received_at_a_time(played: Played) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +28,24 @@ class Versions:
         """``on_decided`` is called with each decided version, within the transaction."""
         self._transactions = transactions
         self._on_decided = on_decided
+        self._arriving: list[tuple[int, datetime]] = []
+
+    @contextmanager
+    def arriving(self, team_id: int, at: datetime) -> Iterator[None]:
+        """Note that an upload arrived at ``at``; it is stored or refused when the block ends."""
+        upload = (team_id, at)
+        self._arriving.append(upload)
+        try:
+            yield
+        finally:
+            self._arriving.remove(upload)
+
+    def teams_arriving(self, at: datetime) -> set[int]:
+        """Return the teams with uploads that arrived at or before a moment and are not stored yet.
+
+        Call it before the versions are read: an upload is among the former until it is among the latter.
+        """
+        return {team_id for team_id, arrived in tuple(self._arriving) if arrived <= at}
 
     def add(
         self,

@@ -73,10 +73,17 @@ def candidates(
             f"bots: versions are frozen at {frozen_at:%Y-%m-%d %H:%M} UTC, which is still to come"
         )
     else:
-        found = versions.current(frozen_at if spec.bots == FROZEN else None).values()
+        at = frozen_at if spec.bots == FROZEN else None
+        arriving: set[int] = set() if at is None else versions.teams_arriving(at)
+        found = versions.current(at).values()
         of_teams = [version for version in found if version.team_id in names]
         chosen = sorted(of_teams, key=lambda version: names[version.team_id].casefold())
         if spec.bots == FROZEN:
+            problems += [
+                f"bots: an upload of {name} was submitted in time, and is still being stored: wait for its "
+                "check, or choose versions yourself"
+                for name in sorted((names[one] for one in arriving if one in names), key=str.casefold)
+            ]
             problems += [
                 f"bots: {_name(names, version)} was submitted in time, and {_pending(version)}, or choose "
                 "versions yourself"

@@ -25,6 +25,7 @@ from tournaments.web.http.uploads import (
     unpack_upload,
     upload_limits,
 )
+from tournaments.web.pages.submissions_page import team_of
 
 ORIGIN = "api"
 LINES = 500
@@ -48,8 +49,9 @@ async def submit(request: Request) -> Response:
     limits = upload_limits(settings_of(request))
     with await receive_upload(request, limits) as file:
         at = site.now()  # before unpacking, for which uploads queue
-        upload = await unpack_upload(name, file, limits)
-    version, is_new = await submit_upload(request, upload, ORIGIN, at)
+        with site.course.versions.arriving(team_of(signed_in_user(request)), at):
+            upload = await unpack_upload(name, file, limits)
+            version, is_new = await submit_upload(request, upload, ORIGIN, at)
     view = await _own_view(site, version)
     shape = SubmissionAnswer(version=view, new=is_new, passed_over=list(upload.passed_over))
     return answer(shape, 201 if is_new else 200)

@@ -145,8 +145,9 @@ async def upload(request: Request) -> Response:
     try:
         form = await form_of(request)
         at = site.now()  # before unpacking, for which uploads queue
-        files = await _received(form, upload_limits(settings))
-        version, is_new = await submit_upload(request, files, "page", at)
+        with site.course.versions.arriving(team_of(signed_in_user(request)), at):
+            files = await _received(form, upload_limits(settings))
+            version, is_new = await submit_upload(request, files, "page", at)
     except (UploadRefused, CourseError, BadInput, Unavailable) as error:
         status = error.status if isinstance(error, Unavailable) else 422
         sentence = _sentence(str(error))
