@@ -3,7 +3,9 @@
 import csv
 import random
 import re
+import signal
 import stat
+import subprocess
 import sys
 import tempfile
 import time
@@ -398,7 +400,37 @@ def test_files_that_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPatc
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tournaments.reporting.pseudonyms.os.fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(PseudonymError, match="No space left"):
         pseudonyms_for(path, ["late"])
     assert path.read_bytes() == before
+
+
+KILLED = """
+import pathlib, resource, signal, sys
+from tournaments.reporting.pseudonyms import pseudonyms_for
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+pseudonyms_for(pathlib.Path(sys.argv[1]), ["late"])
+"""
+"""Adds a pseudonym, and is killed when the file has so many bytes."""
+
+
+def test_a_kill_leaves_no_half_row(path: Path) -> None:
+    known = pseudonyms_for(path, NAMES)
+    size = path.stat().st_size + len('"Teal')
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(size)], check=False)
+    assert done.returncode == -signal.SIGXFSZ
+    assert pseudonyms_for(path, NAMES) == known
+    assert "late" in pseudonyms_for(path, ["late"])
+
+
+def test_a_link_to_the_file_and_its_mode_stay(path: Path) -> None:
+    pseudonyms_for(path, NAMES)
+    path.chmod(0o640)
+    link = path.with_name("link.csv")
+    link.symlink_to(path)
+    pseudonyms_for(link, ["late"])
+    assert (link.is_symlink(), path.stat().st_mode & 0o777) == (True, 0o640)
+    assert "late" in pseudonyms_for(path, NAMES)

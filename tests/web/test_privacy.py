@@ -1,8 +1,10 @@
 """Visibility of names for visitors and students: on every page, in files, addresses and sentences."""
 
+import errno
 import re
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from tests.support.courses import NOW
 from tests.web.played_course import BOTS, LOST_BY_FAULT, REFERENCE, SECRET, Played, played_game
 from tournaments.course.model import Account, Role
 from tournaments.course.settings import Settings
+from tournaments.reporting.pseudonyms import KEY_FILE
 from tournaments.reporting.site.anonymizer import HIDDEN
 from tournaments.server.competitions.tournament_spec import free_slug
 from tournaments.web.views.competition_view import ViewedCompetitions
@@ -103,6 +106,31 @@ async def all_pages(played: Played, role: str) -> dict[str, str]:
                     if not link.startswith(("/assets", "/starters", "/account"))
                 }
     return found
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+async def test_pseudonyms_that_cannot_be_used_are_a_failure_of_the_disk(
+    played: Played, monkeypatch: pytest.MonkeyPatch, is_damaged: bool
+) -> None:
+    """No page shows names for want of pseudonyms."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/x")
+
+    played.show("anonymous")
+    if is_damaged:
+        folder = played.world.site.data / "competitions" / "cup"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / KEY_FILE).write_text('pseudonym,name\n"Teal', encoding="utf-8")
+    else:
+        monkeypatch.setattr(Path, "mkdir", full)
+    page = await played.world.page("visitor", "/competitions/cup", 503)
+    assert "its disk may be full" in page
+    assert not REAL.search(page)
+    assert (KEY_FILE in page, "/srv/x" in page) == (False, False)
+    page = await played.world.page("lecturer", "/teach/tournaments/cup/report-anonymous.zip", 503)
+    assert (KEY_FILE if is_damaged else "/srv/x") in page
+    assert REAL.search(await played.world.page("lecturer", "/competitions/cup"))
 
 
 @pytest.mark.parametrize("is_warm", [False, True], ids=["cold caches", "warm caches"])

@@ -7,10 +7,12 @@ import csv
 import io
 import os
 import random
+import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from tournaments.files.durable import FileLock, os_errors_as
+from tournaments.files.durable import FileLock, os_errors_as, replacing
 
 KEY_FILE = "pseudonyms.csv"
 """Name of the file in the tournament's directory."""
@@ -51,11 +53,20 @@ def pseudonyms_for(path: Path, names: Sequence[str], chance: random.Random | Non
     if all(name in known for name in names) and known:
         return known
     cannot_be_kept = os_errors_as(PseudonymError, f"{path}: the pseudonyms cannot be kept here")
-    with cannot_be_kept, FileLock(path, create=PRIVATE) as lock:
-        known = _read(path)  # another report may have been quicker
+    with cannot_be_kept, _locked(path.resolve()) as lock:
+        known = _read(lock.path)  # another report may have been quicker
         drawn = draw([name for name in names if name not in known], known, chance or random.SystemRandom())
-        _append(lock.descriptor, drawn)
+        _append(lock.path, drawn)
     return known | drawn
+
+
+def _locked(path: Path) -> FileLock:
+    """Lock the file, which is created if needed.  Raises OSError."""
+    while True:
+        lock = FileLock(path, create=PRIVATE)
+        if lock.is_in_place():
+            return lock
+        lock.close()  # another report has replaced the file in the meantime
 
 
 def draw(names: Sequence[str], known: Mapping[str, str], chance: random.Random) -> dict[str, str]:
@@ -99,25 +110,21 @@ def _read(path: Path) -> dict[str, str]:
     return known
 
 
-def _append(descriptor: int, drawn: Mapping[str, str]) -> None:
-    """Append all of the rows, or none.  Raises OSError."""
-    size = os.fstat(descriptor).st_size
+def _append(path: Path, drawn: Mapping[str, str]) -> None:
+    """Append all of the rows, or none, even if this process is killed.  Raises OSError."""
+    before = path.read_bytes()
     out = io.StringIO()
-    if size and os.pread(descriptor, 1, size - 1) != b"\n":  # an editor left the last line open
+    if before and not before.endswith(b"\n"):  # an editor left the last line open
         out.write("\n")
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)  # a name may hold a line end
-    if not size:
+    if not before:
         writer.writerow(HEAD)
     writer.writerows([pseudonym, _inert(name)] for name, pseudonym in drawn.items())
-    text = out.getvalue().encode("utf-8")
-    try:
-        written = 0
-        while written < len(text):
-            written += os.pwrite(descriptor, text[written:], size + written)
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, size)
-        raise
+    status = path.stat()
+    with replacing(path, stat.S_IMODE(status.st_mode)) as file:
+        with suppress(PermissionError):  # root may add bots to the file of a server's own user
+            os.fchown(file.fileno(), status.st_uid, status.st_gid)
+        file.write(before + out.getvalue().encode("utf-8"))
 
 
 FORMULA = ("=", "+", "-", "@", "'")

@@ -17,7 +17,6 @@ from trio.lowlevel import RunVar
 from tournaments.course.model import Competition
 from tournaments.database.base import Location, StoreError
 from tournaments.reporting.exports import COLUMNS, WHAT, WRITERS, pgn_games
-from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
 from tournaments.reporting.site.site import PAGES, ReportError, build_site
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
@@ -26,7 +25,7 @@ from tournaments.web.http.rendering import OpenFileResponse
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread, limiter_of_loop
 from tournaments.web.lecturer.tournament_control import HERE, tournament_of
-from tournaments.web.views.competition_view import entrants_of
+from tournaments.web.views.competition_view import entrants_of, site_pseudonyms
 from tournaments.web.views.names import names_to_hide
 
 PGN = "pgn"
@@ -130,11 +129,9 @@ async def _report(request: Request, *, anonymous: bool) -> Response:
 
 def _pseudonyms(site: Site, tournament: Competition, bots: list[str]) -> dict[str, str]:
     """Return the pseudonyms of the site: of bots, and of teams, which sentences and titles may name."""
-    folder = site.data / "competitions" / tournament.slug
-    folder.mkdir(parents=True, exist_ok=True)
     entrants = entrants_of(site.course, site.course.competitions.competitors(tournament.id))
     names = names_to_hide(entrants, {team.id: team.name for team in site.course.teams.all()})
-    return pseudonyms_for(folder / KEY_FILE, list(dict.fromkeys([*names, *bots])))
+    return site_pseudonyms(site.data, tournament.slug, list(dict.fromkeys([*names, *bots])))
 
 
 def _packed(

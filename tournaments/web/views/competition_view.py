@@ -3,7 +3,7 @@
 A page of standings costs more than all else that the site does, and hundreds of users open the same one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from tournaments.analysis.game_tags import Tagger
 from tournaments.analysis.standing import Estimate, Standing
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, Competitor
-from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
+from tournaments.reporting.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
 from tournaments.reporting.site import words
 from tournaments.reporting.site.addresses import Addresses
 from tournaments.reporting.site.pages import Pages
@@ -27,7 +27,7 @@ from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.server.cache import SingleFlightCache
 from tournaments.server.practice.practice_results import LadderHistory, PracticeResults
-from tournaments.web.http.errors import NotFound
+from tournaments.web.http.errors import NotFound, disk_failure
 from tournaments.web.http.routing import in_thread
 from tournaments.web.views.names import (
     Entrant,
@@ -265,11 +265,9 @@ def make_view(
     teams = {team.id: team.name for team in course.teams.all()}
     names = Names()
     if viewer.visibility is not Visibility.NAMED:
-        folder = data / "competitions" / _pseudonyms_slug(course, competition)
-        folder.mkdir(parents=True, exist_ok=True)
         everybody = [*names_to_hide(entrants, teams)]
         everybody += [name for name in summary.bots if name not in everybody]
-        pseudonyms = pseudonyms_for(folder / KEY_FILE, everybody)
+        pseudonyms = site_pseudonyms(data, _pseudonyms_slug(course, competition), everybody)
         names = Names.hidden(pseudonyms, known_names(viewer, entrants, teams), summary.bots)
     known: dict[GameSummary, GameSummary] = {}
     if before is not None and names.on and before.names.anonymizer.names == names.anonymizer.names:
@@ -277,6 +275,19 @@ def make_view(
     view = View(names.anonymizer.summary(summary, known), names.anonymizer)
     by_name = {names.shown(entrant.name): entrant for entrant in entrants}
     return ViewedCompetition(competition.slug, names, view, by_name, summary)
+
+
+def site_pseudonyms(data: Path, slug: str, names: Sequence[str]) -> dict[str, str]:
+    """Return the pseudonyms on the pages of a competition, see ``pseudonyms_for``; blocks.
+
+    Raises Unavailable if their file cannot be used.
+    """
+    folder = data / "competitions" / slug
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return pseudonyms_for(folder / KEY_FILE, names)
+    except (OSError, PseudonymError) as error:
+        raise disk_failure(error) from error
 
 
 def _pseudonyms_slug(course: Course, competition: Competition) -> str:
