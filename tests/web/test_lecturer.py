@@ -288,9 +288,36 @@ async def test_versions_are_frozen_and_unfrozen(played: Played) -> None:
         await sent(browser, "/teach/settings/freeze", freeze="now")
         assert played.world.course.settings.load().frozen_at == NOW
         assert "Unfreeze" in main_of(await browser.get("/teach/settings"))
+        played.world.clock.advance(minutes=5)  # as on a page that was opened before
+        answer = await sent(browser, "/teach/settings/freeze", 409, freeze="now")
+        assert "Versions were frozen at 2026-03-02 12:00 (UTC), and stay as they were" in main_of(answer)
+        assert played.world.course.settings.load().frozen_at == NOW
         await sent(browser, "/teach/settings/freeze", freeze="no")
     assert played.world.course.settings.load().frozen_at is None
     assert newest_actions(played, 2) == ["settings.unfreeze", "settings.freeze"]
+
+
+@pytest.mark.parametrize("text", [None, "", "true"])
+async def test_forms_without_one_of_their_values_change_nothing(played: Played, text: str | None) -> None:
+    course, version = played.world.course, played.versions["Team 1 v1"]
+    student, lecturer = played.world.accounts["student"], played.world.accounts["lecturer"]
+    course.settings.change(frozen_at=NOW)
+    course.versions.withdraw(version.id, True)
+    for account in (student, lecturer):
+        course.accounts.set_disabled(account.id, True)
+    async with played.world.browser("admin") as browser:
+        for path, name in (
+            ("/teach/settings/freeze", "freeze"),
+            (f"/teach/roster/{student.id}/disable", "disabled"),
+            (f"/teach/accounts/{lecturer.id}/disable", "disabled"),
+            (f"/my/versions/{version.id}/withdraw", "withdrawn"),
+        ):
+            answer = await sent(browser, path, 400, **{} if text is None else {name: text})
+            assert f"The form must have {name}=" in main_of(answer)
+    assert course.settings.load().frozen_at == NOW
+    assert course.versions.of_team(version.team_id)[0].withdrawn
+    assert all(one.disabled for one in course.accounts.all() if one.id in (student.id, lecturer.id))
+    assert newest_actions(played) == []
 
 
 # Dashboard and journal

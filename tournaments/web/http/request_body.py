@@ -1,5 +1,7 @@
 """Request bodies with limits of size and time, and the values in forms and queries."""
 
+from collections.abc import Sequence
+
 import trio
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
@@ -102,6 +104,24 @@ def text_of(form: FormData, name: str) -> str:
     """Return the text of a field; empty if the field is missing or a file."""
     value = form.get(name)
     return value if isinstance(value, str) else ""
+
+
+def choice_of(form: FormData, name: str, choices: Sequence[str]) -> str:
+    """Return the text of a field, which is one of the choices.
+
+    Raises:
+        BadInput: The field is missing, or has another value.
+
+    """
+    text = text_of(form, name)
+    if text not in choices:
+        raise BadInput(f"The form must have {name}={' or '.join(choices)}. Load its page again.")
+    return text
+
+
+def is_yes(form: FormData, name: str) -> bool:
+    """Return True for ``yes`` in a field, False for ``no``.  Raises BadInput."""
+    return choice_of(form, name, ("yes", "no")) == "yes"
 
 
 BODY_LIMIT = 2 << 20

@@ -7,7 +7,7 @@ from tournaments.course.audit import Act
 from tournaments.course.model import Account, CourseError, Role
 from tournaments.web.http.errors import BadInput, NotFound
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_body import is_yes, text_of
 from tournaments.web.http.request_context import act, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import NewLink, make_link, replace_link, show_links
@@ -82,7 +82,7 @@ async def role(request: Request) -> Response:
 async def disable(request: Request) -> Response:
     """Disable an account, or enable it again."""
     account = await _account_in_path(request)
-    disabled = text_of(await request.form(), "disabled") == "yes"
+    disabled = is_yes(await request.form(), "disabled")
     if disabled and account.id == signed_in_user(request).id:
         raise BadInput("You cannot disable your own account: another admin can.")
     return await set_disabled(request, account, disabled, HERE)

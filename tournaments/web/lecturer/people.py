@@ -9,7 +9,7 @@ from tournaments.course.audit import Act
 from tournaments.course.model import Account, CourseError, Role, Team, Version, VersionState
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_body import is_yes, text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import NewLink, make_link, replace_link, show_links
@@ -204,7 +204,7 @@ async def link(request: Request) -> Response:
 async def disable(request: Request) -> Response:
     """Disable a student's account, or enable it again."""
     account = await _account_in_path(request)
-    disabled = text_of(await request.form(), "disabled") == "yes"
+    disabled = is_yes(await request.form(), "disabled")
     return await set_disabled(request, account, disabled, f"/teach/roster/{account.id}")
 
 

@@ -8,9 +8,10 @@ from starlette.responses import Response
 
 from tournaments.course.audit import Act
 from tournaments.course.model import CourseError
-from tournaments.course.settings import Settings, SettingsError, settings_of_form
+from tournaments.course.settings import Settings, SettingsError, moment_text, settings_of_form
+from tournaments.web.http.errors import Conflict
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_body import choice_of, text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.choices import PLAYER, from_choices, with_choices
@@ -121,17 +122,27 @@ def _save(site: Site, act: Act, chosen: Mapping[str, Any]) -> dict[str, object]:
 
 async def freeze(request: Request) -> Response:
     """Freeze the versions as they are at this moment, or unfreeze them."""
-    site, form = site_of(request), await request.form()
-    frozen = text_of(form, "freeze") == "now"
-    await act(
-        request,
-        lambda _act: site.course.settings.change(frozen_at=site.now() if frozen else None),
-        "settings.freeze" if frozen else "settings.unfreeze",
-        "versions",
-    )
+    site = site_of(request)
+    frozen = choice_of(await request.form(), "freeze", ("now", "no")) == "now"
+    action = "settings.freeze" if frozen else "settings.unfreeze"
+    await act(request, lambda _act: _freeze(site, frozen), action, "versions")
     site.service.settings_changed()
     sentence = "Versions are frozen as they are now." if frozen else "Versions are not frozen any more."
     return see_other(request, HERE, sentence)
+
+
+def _freeze(site: Site, frozen: bool) -> None:
+    """Freeze the versions as they are now, or unfreeze them.
+
+    Raises Conflict if they are frozen already: a later moment would add versions to the frozen ones.
+    """
+    now, settings = site.now(), site.course.settings.load()
+    if frozen and settings.frozen_at is not None and settings.frozen_at <= now:
+        raise Conflict(
+            f"Versions were frozen at {moment_text(settings, settings.frozen_at)}, and stay as they were. "
+            "To freeze those of now, unfreeze them first."
+        )
+    site.course.settings.change(frozen_at=now if frozen else None)
 
 
 ROUTES = (

@@ -21,7 +21,7 @@ from tournaments.course.settings import Settings, frozen_moment, moment_text
 from tournaments.results.game_files import slug
 from tournaments.web.http.errors import Conflict, NotFound, disk_failure
 from tournaments.web.http.rendering import OpenFileResponse, render, see_other
-from tournaments.web.http.request_body import number_in, text_of
+from tournaments.web.http.request_body import is_yes, number_in
 from tournaments.web.http.request_context import Site, act, settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread, limiter_of_loop
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
@@ -247,7 +247,7 @@ def _packed(contents: ContentStore, content: str, name: str) -> BinaryIO:
 async def withdraw(request: Request) -> Response:
     """Take a version out of use, or into use again."""
     site, user, records = await requested_version(request)
-    withdrawn = text_of(await request.form(), "withdrawn") == "yes"
+    withdrawn = is_yes(await request.form(), "withdrawn")
     refusal = may_withdraw(settings_of(request), user, site.now())
     if refusal:
         raise Conflict(refusal)
