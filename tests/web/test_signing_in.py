@@ -11,6 +11,7 @@ import pytest
 from tests.support.databases import database_of
 from tests.web.site import BROWSER, CSRF, ORIGIN, PASSWORD, Browser, World, open_world
 from tournaments.course.model import LinkPurpose
+from tournaments.database.base import StoreError
 from tournaments.web.http import static_files
 from tournaments.web.pages import account, signing_in
 
@@ -98,6 +99,23 @@ async def test_guesses_of_a_password_are_limited(world: World) -> None:
     for _ in range(12):  # right passwords do not count
         async with world.browser() as browser:
             await browser.sign_in("student-2")
+
+
+@pytest.mark.parametrize(("table", "method"), [("accounts", "check_password"), ("sessions", "start")])
+async def test_failures_of_the_database_use_up_no_attempts(
+    world: World, monkeypatch: pytest.MonkeyPatch, table: str, method: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("course.db: the disk is full", is_ours=True)
+
+    async with world.browser() as browser:
+        fields = {"csrf": await browser.csrf("/sign-in"), "login": "student-1", "password": PASSWORD}
+        with monkeypatch.context() as failing:
+            failing.setattr(getattr(world.course, table), method, fail)
+            for _ in range(61):  # more than an address may try
+                answer = await browser.post("/sign-in", data=fields, headers=BROWSER)
+                assert answer.status_code == 503
+        assert (await browser.post("/sign-in", data=fields, headers=BROWSER)).status_code == 303
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from tournaments.course.model import Account, CourseError, LinkPurpose
 from tournaments.course.texts import LONGEST_NAME, login_of
+from tournaments.database.base import StoreError
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rate_limits import RateLimit, address_key
 from tournaments.web.http.rendering import render, see_other
@@ -45,9 +46,9 @@ async def sign_in(request: Request) -> Response:
     buckets = _buckets(request, login)
     for limit, key in buckets:
         site.check_rate(limit, key, TOO_MANY_ATTEMPTS)
-    async with site.hashing:
-        found = await in_thread(site.course.accounts.check_password, login, password)
     try:
+        async with site.hashing:
+            found = await in_thread(site.course.accounts.check_password, login, password)
         if found is not None:
             account, kept = found
             check = partial(site.course.accounts.check_same_password, account.id, kept)
@@ -58,6 +59,10 @@ async def sign_in(request: Request) -> Response:
             return response
     except CourseError:  # the account was disabled, or has another password by now
         pass
+    except StoreError:  # no attempt was decided
+        for limit, key in buckets:
+            limit.give_back(key, site.now().timestamp())
+        raise
     values = {"next": local_path(wanted), "login": login, "wrong": WRONG}
     return render(request, "sign_in.html", 403, active="sign-in", **values)
 
