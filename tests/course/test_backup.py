@@ -5,8 +5,11 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -279,6 +282,66 @@ def test_a_backup_that_is_not_read_back_is_not_kept(
     monkeypatch.setattr(backup, "verify", failing)
     assert words in refused(lambda: backed_up(place / "data", tmp_path / "course.tar"))
     assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from tournaments.course.backup import backup, restore
+
+def kill(_path):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+backup.verify = restore.sync_tree = kill
+place, target = map(Path, sys.argv[2:])
+if sys.argv[1] == "backup":
+    now = datetime.now(UTC)
+    backup.back_up(place / "data", target, databases_inside=True, version="1.0", now=now)
+else:
+    restore.restore(place / "course.tar", target)
+"""
+"""Makes a backup or restores one, and is killed when everything is written."""
+
+
+@pytest.mark.parametrize("action", ["backup", "restore"])
+def test_the_next_run_removes_what_a_killed_one_left(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    words = (sys.executable, "-c", KILLED, action, str(place), str(tmp_path / "new"))
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    assert list(tmp_path.iterdir()) != []
+    own = [".kalarena-backup-mine/file", ".kalarena-backup-file", ".new.123.part", "other/lock"]
+    for name in own:  # of somebody else
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / ".kalarena-backup-link").symlink_to(tmp_path / "other")
+
+    def another(archive: Path) -> Manifest:
+        """Make and restore another backup while this one is being made."""
+        monkeypatch.setattr(backup, "verify", verify)
+        backed_up(place / "data", tmp_path / "other.tar")
+        restore(tmp_path / "other.tar", tmp_path / "restored")
+        return verify(archive)
+
+    monkeypatch.setattr(backup, "verify", another)
+    backed_up(place / "data", tmp_path / "new.tar")
+    names = {name.partition("/")[0] for name in own}
+    left = names | {".kalarena-backup-link", "new.tar", "other.tar", "restored"}
+    assert {path.name for path in tmp_path.iterdir()} == left
+    assert all((tmp_path / name).exists() for name in own)
+
+
+def test_a_backup_needs_no_locks(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some network file systems have none."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    manifest = backed_up(place / "data", tmp_path / "course.tar")
+    assert restore(tmp_path / "course.tar", tmp_path / "new") == manifest
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["course.tar", "new"]
 
 
 def test_a_backup_is_restored_into_an_empty_directory(place: Path, tmp_path: Path) -> None:

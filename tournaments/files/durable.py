@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -95,6 +96,44 @@ def replacing(path: Path, mode: int | None = None, *, part: Path | None = None) 
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
         raise
+
+
+WORKING_LOCK = "lock"
+"""Name of the file in a working directory that its process holds a lock of, for as long as it lives."""
+
+
+@contextlib.contextmanager
+def working_directory(parent: Path, prefix: str) -> Iterator[Path]:
+    """Provide a new directory in ``parent`` for this user alone, which is removed when the block ends.
+
+    The working directories with the same prefix whose processes were killed are removed first.  Raises
+    OSError.
+    """
+    _remove_abandoned(parent, prefix)
+    with contextlib.ExitStack() as stack:
+        while True:
+            directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+            stack.callback(shutil.rmtree, directory, ignore_errors=True)
+            try:
+                lock = stack.enter_context(FileLock(directory / WORKING_LOCK, create=0o600))
+            except OSError:  # the file system has no locks: without this file, nobody removes the directory
+                (directory / WORKING_LOCK).unlink(missing_ok=True)
+                break
+            if lock.is_in_place():  # and not removed by another process just before it was locked
+                break
+        yield directory
+
+
+def _remove_abandoned(parent: Path, prefix: str) -> None:
+    """Remove the working directories that nobody holds a lock of; what cannot be removed is left."""
+    for directory in parent.glob(f"{prefix}*"):
+        path = directory / WORKING_LOCK
+        with contextlib.suppress(OSError):  # BlockingIOError, too
+            if directory.is_symlink() or not path.is_file():
+                continue
+            with FileLock(path, create=0o600, wait=False) as lock:  # a writer, see FileLock
+                if lock.is_in_place():
+                    shutil.rmtree(directory)
 
 
 def write_file(path: Path, content: bytes, mode: int | None = None) -> None:

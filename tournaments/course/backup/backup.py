@@ -12,7 +12,6 @@ import io
 import os
 import stat
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,9 +19,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from tournaments.course.backup.manifest import NAME, BackupError, Kept, Manifest
-from tournaments.course.backup.restore import verify
+from tournaments.course.backup.restore import UNFINISHED, verify
 from tournaments.course.backup.snapshots import copy_database, rows_of
-from tournaments.files.durable import replacing
+from tournaments.files.durable import replacing, working_directory
 
 COURSE_FILE = "course.db"
 STORES = "competitions/*/results.db"
@@ -41,6 +40,8 @@ PART = ".part"
 STUDENTS_FILES = ("submissions/", "bots/")
 """Folders with files of students, whose names mean nothing here: a bot may have a file ``lock`` or
 ``weights.part``, without which its submission would be damaged."""
+PART_NAME = "backup.tar"
+"""Name of the backup as long as it is not complete."""
 PRIVATE = 0o600
 """A backup holds password hashes, the server's secret and students' work."""
 
@@ -54,13 +55,12 @@ def back_up(data: Path, target: Path, *, databases_inside: bool, version: str, n
     """
     data, target = data.resolve(), target.resolve()
     _check(data, target)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with (
-            tempfile.TemporaryDirectory(prefix=".kalarena-backup-", dir=target.parent) as folder,
-            replacing(target, PRIVATE, part=part) as out,
+            working_directory(target.parent, UNFINISHED) as folder,
+            replacing(target, PRIVATE, part=folder / PART_NAME) as out,
         ):
-            copies = _copies(data, Path(folder)) if databases_inside else {}
+            copies = _copies(data, folder) if databases_inside else {}
             manifest = Manifest(
                 now.astimezone(UTC).isoformat(timespec="seconds"),
                 version,
@@ -69,8 +69,8 @@ def back_up(data: Path, target: Path, *, databases_inside: bool, version: str, n
             )
             manifest = _write(out, data, copies, manifest)
             out.flush()
-            if verify(part) != manifest:
-                raise BackupError(f"{part} is not what was written: is the disk sound?")
+            if verify(folder / PART_NAME) != manifest:
+                raise BackupError(f"{target} is not what was written: is the disk sound?")
     except OSError as error:
         raise BackupError(f"no backup was made: {error.filename or target}: {error.strerror}") from error
     return manifest

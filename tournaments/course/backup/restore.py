@@ -2,16 +2,16 @@
 
 import contextlib
 import hashlib
-import os
-import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tournaments.course.backup.manifest import NAME, BackupError, Kept, Manifest, check_path
 from tournaments.course.backup.snapshots import rows_of
-from tournaments.files.durable import new_file, sync, sync_tree
+from tournaments.files.durable import new_file, sync, sync_tree, working_directory
 
+UNFINISHED = ".kalarena-backup-"
+"""Prefix of the directories, beside the result, in which a backup is written or restored."""
 BLOCK = 1 << 20
 MOST_OF_MANIFEST = 1 << 28
 """Maximum bytes of a manifest; that of a course with 100,000 files has a tenth of them."""
@@ -30,23 +30,23 @@ def restore(archive: Path, target: Path) -> Manifest:
     target = target.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BackupError(f"{target} is there already and not empty: restore into another directory")
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        part.mkdir(mode=0o700, parents=True)  # as a server makes its data directory
-        manifest = _read(archive, lambda path, mode: _new_file(part, path, mode))
-        for path, mode in manifest.directories.items():
-            (part / path).mkdir(parents=True, exist_ok=True)
-            (part / path).chmod(mode)
-        for path, rows in manifest.rows.items():
-            if rows_of(part / path) != rows:
-                raise BackupError(f"{archive}: the tables of {path} are not those that were backed up")
-        sync_tree(part)
-        part.rename(target)  # over an empty directory, too
-        sync(target.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with working_directory(target.parent, UNFINISHED) as folder:
+            part = folder / "data"
+            part.mkdir(mode=0o700)  # as a server makes its data directory
+            manifest = _read(archive, lambda path, mode: _new_file(part, path, mode))
+            for path, mode in manifest.directories.items():
+                (part / path).mkdir(parents=True, exist_ok=True)
+                (part / path).chmod(mode)
+            for path, rows in manifest.rows.items():
+                if rows_of(part / path) != rows:
+                    raise BackupError(f"{archive}: the tables of {path} are not those that were backed up")
+            sync_tree(part)
+            part.rename(target)  # over an empty directory, too
+            sync(target.parent)
     except OSError as error:
         raise BackupError(f"nothing was restored: {error.filename or target}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return manifest
 
 
