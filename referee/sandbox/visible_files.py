@@ -43,15 +43,17 @@ def system_options() -> Iterable[str]:
             yield from ("--symlink", os.readlink(path), str(path))  # noqa: PTH115 - the unchanged text
         elif path.is_dir():  # a system whose /usr is not merged
             yield from ("--ro-bind", str(path), str(path))
-    yield from ("--perms", "0755", "--dir", "/etc")
-    for name in (*ETC, *_runtime_settings()):
-        yield from ("--ro-bind-try", name, name)
+    yield from settings_options()
 
 
 @lru_cache(maxsize=1)
-def _runtime_settings() -> tuple[str, ...]:
-    """Return the existing paths of RUNTIME_SETTINGS."""
-    return tuple(str(path) for pattern in RUNTIME_SETTINGS for path in sorted(Path("/").glob(pattern)))
+def settings_options() -> tuple[str, ...]:
+    """Return the words that show ETC and RUNTIME_SETTINGS, in directories that every user can enter."""
+    settings = [path for pattern in RUNTIME_SETTINGS for path in sorted(Path("/").glob(pattern))]
+    names = (*ETC, *map(str, settings))
+    folders = dict.fromkeys(str(one) for name in names for one in reversed(Path(name).parents[:-1]))
+    words = [word for folder in folders for word in ("--perms", "0755", "--dir", folder)]
+    return (*words, *(word for name in names for word in ("--ro-bind-try", name, name)))
 
 
 def file_system_options(limits: Limits) -> Iterable[str]:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player, Reason
 from referee.playing import Job, play_game
+from referee.sandbox import visible_files
 from referee.sandbox.runtime_settings import runtime_settings
 from referee.sandbox.working_directory import MAX_COPIED_FILES
 from sample_bots.catalog import SAMPLE_BOTS
@@ -264,6 +266,21 @@ sys.stderr.write(" " + " ".join(sorted(os.environ)) + " " + os.environ["KALARENA
     assert {"HOME", "KALARENA_GAME", "LANG", "PATH", "TMPDIR", "USER"} <= set(names) <= allowed
     assert game == SMALL
     assert not (tmp_path / "bot" / "new").exists()
+
+
+async def test_a_bot_sees_settings_of_its_runtime_outside_of_usr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the list of packages of ghc, in /var/lib/ghc: a bot of another user must reach it."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # not hidden by the sandbox's own /tmp
+        settings = Path(folder, "settings.conf")
+        settings.write_text("packages")
+        settings.parent.chmod(0o755)
+        monkeypatch.setattr(visible_files, "RUNTIME_SETTINGS", (str(settings.parent / "*.conf")[1:],))
+        visible_files.settings_options.cache_clear()
+        player = report_bot(tmp_path / "bot", f"sys.stderr.write(open({str(settings)!r}).read())\n")
+        assert await plays_and_says(player) == "packages"
+    visible_files.settings_options.cache_clear()
 
 
 async def test_a_bot_opens_its_own_streams_by_name(tmp_path: Path) -> None:
