@@ -83,6 +83,14 @@ def keys_of(lines: list[str]) -> set[str]:
     return {line.partition(":")[0] for line in lines}
 
 
+def rewrite(path: Path, pattern: str, by: str) -> None:
+    """Replace the first match of a pattern in a file."""
+    text = path.read_text(encoding="utf-8")
+    altered = re.sub(pattern, by, text, count=1)
+    assert altered != text
+    path.write_text(altered, encoding="utf-8")
+
+
 def execute(directory: Path, statement: str, *values: object) -> None:
     with tampering(directory / "results.db") as connection:
         connection.exec_driver_sql(statement, values)
@@ -346,6 +354,58 @@ def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:
     shutil.copy(went_on / "results.json", killed)
     (line,) = found(killed)
     assert line.startswith(f"results.json: {OLD}")
+
+
+def test_old_tables_from_before_a_later_ruling(killed: Path, went_on: Path) -> None:
+    assert invoke("tournament", "void", killed, "r002-1v2", "--why", "x").exit_code == 0
+    for name in TABLES:
+        shutil.copy(went_on / name, killed)
+    result = invoke("verify", killed)
+    assert result.exit_code == 0, result.output
+    assert result.output.count(f"made from {GAMES} games, there are {2 * GAMES - 1} now") == len(TABLES)
+
+
+FEWER = ("results.json", f'"games": {GAMES}', f'"games": {GAMES - 1}')
+RENAMED = ("standings.csv", "greedy", "dreegy")
+
+
+@pytest.mark.parametrize(
+    ("gone", "altered"),
+    [
+        ((), [FEWER]),
+        ((), [("games.csv", r"LAST,[^\n]*\n", ""), RENAMED]),
+        (("games.csv",), [FEWER, RENAMED]),
+    ],
+    ids=["a smaller number of games", "a shorter list of games", "no list of games"],
+)
+def test_altered_tables_are_no_old_tables(
+    copy: Path, gone: tuple[str, ...], altered: list[tuple[str, str, str]]
+) -> None:
+    with Store(copy / "results.db", read_only=True) as store:
+        last = store.in_order()[-1]
+    for name in gone:
+        (copy / name).unlink()
+    for name, pattern, by in altered:
+        rewrite(copy / name, pattern.replace("LAST", last), by)
+    assert any(line.startswith(f"{altered[-1][0]}: line ") for line in found(copy))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_old_tables_that_were_altered(killed: Path, name: str) -> None:
+    rewrite(killed / name, "greedy", "dreegy")
+    lines = found(killed)
+    assert any(line.startswith(f"{name}: line ") for line in lines)
+    assert sum(OLD in line for line in lines) == len(TABLES) - 1
+
+
+def test_tables_of_today_are_no_tables_of_a_version_without_a_chain(copy: Path) -> None:
+    with store_of_revision(SQLiteFile(copy / "results.db"), "0004"):
+        pass
+    with Store(copy / "results.db"):  # its games are adopted
+        pass
+    (copy / "results.json").unlink()
+    rewrite(copy / "standings.csv", "greedy", "dreegy")
+    assert any(line.startswith("standings.csv: line ") for line in found(copy))
 
 
 RULINGS = (("void", KEY), ("restore", KEY), ("withdraw", "greedy"), ("restore", "greedy"))

@@ -10,12 +10,14 @@ import html
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain_check import ChainCheck
+from tournaments.results.game_summary import GameSummary
 
 
 class StoringPosition(NamedTuple):
@@ -73,42 +75,70 @@ def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> di
     return {key: StoringPosition(numbers.get(key, 0), at) for key, at in started.items()}
 
 
-def _made_from(
-    games_csv: str, summary: TournamentResults, order: Mapping[str, StoringPosition]
-) -> int | None:
-    """Return the number of games behind the tables, if the tables are of an earlier time; else None.
-
-    Tables are of an earlier time if all their games are still stored, and all games that they lack were
-    stored after these: a table is made when nothing is played.  A game that is older than a table, but not
-    in it, was set aside then, and a ruling that restores the game writes the tables anew.
-    """
-    try:
-        rows = list(csv.reader(io.StringIO(games_csv)))
-    except csv.Error:
-        return None
-    if not rows:
-        return None
-    keys = {row[0] for row in rows[1:] if row}
-    lacking = {game.key for game in summary.games} - keys
-    if not lacking or not keys <= {game.key for game in summary.kept}:
-        return None
-    newest = max((order.get(key, NO_POSITION) for key in keys), default=NO_POSITION)
-    return len(keys) if all(order.get(key, NO_POSITION) > newest for key in lacking) else None
+def games_in_tables(directory: Path) -> set[int]:
+    """Return the numbers of games that the tables in a directory give, as far as these can be read."""
+    found = {number_in(directory, "games")}
+    with contextlib.suppress(csv.Error):
+        found.add(len(_rows(directory / "games.csv")))
+    with contextlib.suppress(csv.Error, LookupError, TypeError, ValueError):
+        found.add(sum(int(row["played"]) for row in _rows(directory / "standings.csv")) // 2)
+    return {number for number in found if number is not None}
 
 
-def games_at_that_time(
-    games_csv: str, summary: TournamentResults, order: Mapping[str, StoringPosition]
-) -> int | None:
-    """Return the number of games behind the tables, by the rulings of then or earlier ones; else None.
+def _rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(read_text(path) or "")))
+
+
+def earlier_results(
+    summary: TournamentResults, order: Mapping[str, StoringPosition], numbers: Collection[int]
+) -> Iterator[TournamentResults]:
+    """Yield the results of earlier times at which one of these numbers of games counted.
+
+    Tables are written when nothing is played, so their games are those that were stored first.  The rulings
+    of that time are the first ones of the journal.
 
     Args:
-        games_csv: Text of games.csv.
         order: Key of a game -> its position in the order of storing.
+        numbers: Numbers of games that counted.
     """
-    for number in range(len(summary.journal), -1, -1):
-        found = _made_from(games_csv, summary.before_rulings(number), order)
-        if found is not None:
-            return found
+    stored = sorted(summary.kept, key=lambda game: order.get(game.key, NO_POSITION))
+    for rulings in range(len(summary.journal), -1, -1):
+        ruled = summary.before_rulings(rulings)
+        for number in numbers:
+            with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
+                then = _when_counted(number, ruled, stored)
+                if then is not None:
+                    yield then
+
+
+def _when_counted(
+    number: int, results: TournamentResults, stored: Sequence[GameSummary]
+) -> TournamentResults | None:
+    """Return the results with the first of the stored games, of which ``number`` count.
+
+    The games that were set aside are among them.  Returns None if no later game is stored.
+    """
+    counted, aside = {game.key for game in results.games}, results.rulings.set_aside
+    places = [place for place, game in enumerate(stored, 1) if game.key in counted][:number]
+    places += [place for place, game in enumerate(stored, 1) if game.key in aside]
+    last = max(places, default=0)
+    if last == len(stored):
+        return None
+    keys = {game.key for game in stored[:last]}
+    then = replace(results, kept=[game for game in results.kept if game.key in keys])
+    return then if len(then.games) == number else None
+
+
+def fewer_games(
+    earlier: Iterable[TournamentResults],
+    is_table_of: Callable[[TournamentResults], bool],
+    recorded_rounds: int | None,
+) -> int | None:
+    """Return the number of games from which a table was made, if it is one of these earlier results."""
+    for then in earlier:
+        with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
+            if is_table_of(then) or fewer_rounds(then, is_table_of, recorded_rounds) is not None:
+                return len(then.games)
     return None
 
 

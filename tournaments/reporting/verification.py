@@ -24,8 +24,10 @@ from tournaments.reporting import tables
 from tournaments.reporting.file_differences import text_differences
 from tournaments.reporting.game_verification import DeclaredTournament, Sentence, judge_games
 from tournaments.reporting.old_tables import (
+    earlier_results,
+    fewer_games,
     fewer_rounds,
-    games_at_that_time,
+    games_in_tables,
     is_made_from,
     linked_games,
     missing_rulings,
@@ -66,8 +68,12 @@ _OLD_VERSION = (
     "an earlier version wrote it, and this one writes it otherwise: run the tournament again, which plays "
     "nothing, to have it written anew"
 )
-SINCE_CHAINS = '"score_percent"'
-"""A key of results.json that versions without a chain do not write."""
+SINCE_CHAINS = {
+    "results.json": '"score_percent"',
+    "standings.csv": ",score_percent",
+    "report.html": "<th>score %</th>",
+}
+"""Table -> text in it that versions without a chain do not write; their games.csv is that of today."""
 GAMES_PER_PROCESS = 200
 """Minimum games per process, which takes up to a second to start, in which so many games are judged."""
 
@@ -229,9 +235,8 @@ class Verification:
 
         A run or a ruling that was killed has written none: the tables are then those of an earlier time.
         """
-        games_csv = read_text(directory / "games.csv")
         order = order_of_storing(chain, started)
-        made_from = cache(partial(games_at_that_time, games_csv or "", summary, order))
+        earlier = cache(lambda: list(earlier_results(summary, order, games_in_tables(directory))))
         linked = linked_games(read_text(directory / "report.html") or "")
         reports: dict[str, Callable[[TournamentResults], str]] = {
             "results.json": lambda made: made.render("json") + "\n",
@@ -239,9 +244,7 @@ class Verification:
             "games.csv": lambda made: tables.games_csv(made.games),
             "report.html": lambda made: made.render("html", has_folder=linked.__contains__),
         }
-        # Versions without a chain wrote other tables, and computed other ratings.
         was_adopted = chain is None or chain.adopted is not None
-        is_old = was_adopted and SINCE_CHAINS not in (read_text(directory / "results.json") or "")
         for name, made in reports.items():
             written = read_text(directory / name)
             if written is None:
@@ -253,17 +256,18 @@ class Verification:
                 continue
             if written == follows:
                 continue
-            games = made_from()
-            if games is None and (name == "results.json" or games_csv is None):
-                games = number_in(directory, "games")
-            if games is not None and games < len(summary.games):
-                yield RecordFinding(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
-                continue
             is_table_of = partial(is_made_from, name, written, made)
+            # Versions without a chain wrote other tables, and computed other ratings.
+            is_old = was_adopted and SINCE_CHAINS.get(name, "") not in written
             if is_old or is_table_of(summary):
                 yield RecordFinding(name, Remark(_OLD_VERSION))
                 continue
-            rounds = fewer_rounds(summary, is_table_of, number_in(directory, "rounds"))
+            recorded_rounds = number_in(directory, "rounds")
+            games = fewer_games(earlier(), is_table_of, recorded_rounds)
+            if games is not None:
+                yield RecordFinding(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
+                continue
+            rounds = fewer_rounds(summary, is_table_of, recorded_rounds)
             if rounds is not None:
                 yield RecordFinding(name, Remark(_OLD_ROUNDS.format(rounds, summary.plan.rounds)))
                 continue
