@@ -326,6 +326,20 @@ def test_a_page_of_an_earlier_version_has_no_conclusion(tmp_path: Path) -> None:
     assert invoke("verify", out).exit_code == 1
 
 
+def test_tables_of_an_earlier_version_refer_to_an_anchor_without_games(copy: Path, tmp_path: Path) -> None:
+    path = write_tournament(tmp_path, CUP + '[rating]\nanchor = "greedy"\n')
+    assert invoke("tournament", "run", path, "--out", copy).exit_code == 0
+    assert invoke("tournament", "withdraw", copy, "greedy", "--annul", "--why", "x").exit_code == 0
+    assert found(copy) == []
+    with Store(copy / "results.db", read_only=True) as store:
+        earlier = TournamentResults.load(store)
+    earlier.anchored = earlier.anchor
+    TournamentDirectory(copy).write_reports(earlier)
+    lines = found(copy)
+    assert keys_of(lines) == {"results.json", "standings.csv", "report.html"}
+    assert all("an earlier version wrote it" in line for line in lines)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("has_conclusion", [True, False])
 def test_a_page_of_an_earlier_version_after_a_ruling_and_a_kill(tmp_path: Path, has_conclusion: bool) -> None:

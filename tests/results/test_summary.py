@@ -11,6 +11,9 @@ import pytest
 from tests.support.builders import make_record, make_summary, write_tournament
 from tournaments import Results
 from tournaments.config.load import load_tournament
+from tournaments.reporting.site.pages import Pages
+from tournaments.reporting.site.view import View
+from tournaments.reporting.tables import FORMATS
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
@@ -137,11 +140,17 @@ def test_an_anchor_has_the_rating_that_it_is_given() -> None:
 
 
 def test_an_anchor_whose_games_count_for_nobody() -> None:
-    """Nothing is anchored then, and nothing breaks."""
+    """Nothing is anchored then, and the tables say so."""
     ruled = [Entry(Action.WITHDRAW, "cid", "x", 1, AT, {"annul": True})]
     one = summary(ROUND_ROBIN, ruled, anchor="cid", anchor_rating=1000.0)
     assert set(one.estimates) == {"ann", "bob"}
+    assert one.estimates == summary(ROUND_ROBIN, ruled).estimates
     assert all(name in one.render("text") for name in NAMES)
+    assert one.to_json()["anchor"] is None
+    caveat = "no game of the anchor cid counts, so that the average of all is 0"
+    assert all(caveat in one.render(form) for form in FORMATS)
+    assert "average = 0" in Pages(View(one)).rating
+    assert summary(anchor="cid").to_json()["anchor"] == "cid"  # before the first game
 
 
 # Formats

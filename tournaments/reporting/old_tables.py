@@ -51,13 +51,17 @@ def is_made_from(
 ) -> bool:
     """Return True if a table was made from these results, by this version or by an earlier one.
 
-    Earlier versions left the conclusion out of report.html.
+    Earlier versions left the conclusion out of report.html, and used an anchor without games.
     """
     follows = made(results)
-    return written == follows or (
-        name == "report.html"
-        and written == follows.replace(f"<p>{html.escape(results.conclusion)}</p>", "", 1)
-    )
+    without = f"<p>{html.escape(results.conclusion)}</p>" if name == "report.html" else ""
+    if written in (follows, follows.replace(without, "", 1)):
+        return True
+    if results.anchored == results.anchor:
+        return False
+    earlier = replace(results)
+    earlier.anchored = results.anchor
+    return written == made(earlier)
 
 
 def order_of_storing(chain: ChainCheck | None, started: Mapping[str, str]) -> dict[str, StoringPosition]:

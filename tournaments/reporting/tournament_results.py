@@ -35,6 +35,8 @@ SPRT_CAVEAT = (
     "too far from 0 on average"
 )
 """Caveat for ratings after a sequential test."""
+ANCHOR_CAVEAT = "no game of the anchor {} counts, so that the average of all is 0"
+"""Caveat for ratings that refer to no anchor."""
 
 
 @dataclass
@@ -133,9 +135,18 @@ class TournamentResults(TournamentConfig):
         """Ratings from the games that count, in Elo; with infinite intervals unless ``has_intervals``."""
         return self._rate(None if self.has_intervals else ())
 
+    @cached_property
+    def anchored(self) -> str | None:
+        """The anchor; None if no game of it counts, although games count: the average of all is 0 then.
+
+        Relative to a bot without games, all ratings would be as uncertain as the rating of that bot.
+        """
+        names = {name for game in self.games for name in (game.first, game.second)}
+        return self.anchor if self.anchor in names or not names else None
+
     def _rate(self, intervals: Collection[int] | None) -> Ratings:
         """Return the ratings, with the intervals of these bots; None is all bots."""
-        anchor = None if self.anchor is None else self.bots.index(self.anchor)
+        anchor = None if self.anchored is None else self.bots.index(self.anchored)
         # More threads make this small problem slower, and take cores from the bots of a running game.
         with threadpool_limits(1):
             return rate(
@@ -164,10 +175,12 @@ class TournamentResults(TournamentConfig):
 
     @property
     def caveat(self) -> str:
-        """Caveat for the ratings; empty if there is none."""
+        """Caveats for the ratings; empty if there are none."""
         if not self.games:
             return ""
-        return CAVEAT if self.is_adaptive else SPRT_CAVEAT if self.was_stopped else ""
+        of_format = CAVEAT if self.is_adaptive else SPRT_CAVEAT if self.was_stopped else ""
+        of_anchor = "" if self.anchored == self.anchor else ANCHOR_CAVEAT.format(self.anchor)
+        return "; ".join(filter(None, (of_format, of_anchor)))
 
     @property
     def was_stopped(self) -> bool:
@@ -253,7 +266,7 @@ class TournamentResults(TournamentConfig):
             "rounds": self.plan.rounds,
             "seed": self.plan.seed,
             "conclusion": self.conclusion,
-            "anchor": self.anchor,
+            "anchor": self.anchored,
             "ratings_caveat": self.caveat,
         }
         return tables.to_json(self.table, self.ranking, about)

@@ -211,7 +211,9 @@ class Pages:
             if line.rating is not None
         ]
         zero = (
-            f", {visible(summary.anchor)} = {summary.anchor_rating:g}" if summary.anchor else ", average = 0"
+            f", {visible(summary.anchored)} = {summary.anchor_rating:g}"
+            if summary.anchored
+            else ", average = 0"
         )
         return Markup(rating_chart(rated, zero))
 
