@@ -124,6 +124,39 @@ def note(folder: Path, action: Action, subject: str) -> None:
         store.note(Entry(action, subject, "why", 1, AT))
 
 
+AGAINST = """
+[[rule]]
+name = "Strong"
+kind = "score"
+opponents = ["minimax:2"]
+marks = 5
+[[rule]]
+name = "Craft"
+kind = "checks"
+checks = [
+  { name = "best", beats = "minimax:2", marks = 3 },
+  { name = "clear", beats = "minimax:2", at_least = 0.9, marks = 1 },
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("people", "whose"), [(PEOPLE, "Cid (beta)"), ('references = ["minimax:2"]\n', "beta")]
+)
+def test_bots_that_met_no_reference_player_are_named(tmp_path: Path, people: str, whose: str) -> None:
+    make_results(tmp_path / "out")
+    assert marks(tmp_path, people + AGAINST).stderr == ""
+    for key in ("r001-2v3", "r001-3v2"):
+        note(tmp_path, Action.VOID, key)
+    done = marks(tmp_path, people + AGAINST)
+    assert [row["mark"] for row in rows_of(done)][-1] == "0"
+    assert done.stderr.splitlines() == [
+        f"{tmp_path / 'marks.toml'}: remark: rule '{name}' gives 0 for games against minimax:2 to these, who "
+        f"have none that counts: {whose}"
+        for name in ("Strong", "Craft")
+    ]
+
+
 def test_an_unfinished_tournament_is_refused(tmp_path: Path) -> None:
     make_results(tmp_path / "out")
     note(tmp_path, Action.REPLAY, "r001-1v2")

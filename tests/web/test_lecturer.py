@@ -654,6 +654,15 @@ async def test_marks_are_of_the_roster(played: Played) -> None:
             assert why in main_of(await sent(browser, f"{CUP}/marks", 400, rules=rules))
 
 
+async def test_marks_by_games_against_a_reference_player_that_withdrew(played: Played) -> None:
+    store = played.service.tournaments.stores[played.cup.id]
+    store.note(Entry(Action.WITHDRAW, REFERENCE, "x", 1, NOW.isoformat(), {"annul": True}))
+    rules = f'[[rule]]\nname = "Strong"\nkind = "score"\nopponents = ["{REFERENCE}"]\nmarks = 5\n'
+    async with played.world.browser("lecturer") as browser:
+        page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=rules))
+    assert f"rule 'Strong' gives 0 for games against {REFERENCE} to these" in page
+
+
 async def test_no_team_lacks_a_mark_whose_late_bot_was_lost_with_a_backup(played: Played) -> None:
     """After a restore, the course can have a late bot that the tournament's results lack."""
     course, lost = played.world.course, ("Team 1 v2", "Team 3 v1")

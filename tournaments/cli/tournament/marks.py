@@ -54,6 +54,8 @@ def command(
             sheet = mark_sheet(results, plan, _bytes(rules), None if students is None else _bytes(students))
         except MarksError as error:
             raise Usage(f"{rules}: {error}") from error
+    for remark in sheet.remarks:
+        click.echo(f"{rules}: remark: {visible(remark)}", err=True)
     if earlier is not None:
         sheet = _compared(sheet, earlier)
     content = sheet_file(sheet, form)

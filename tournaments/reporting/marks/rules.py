@@ -181,6 +181,15 @@ class _Rule(MarksModel):
         """Bots that it compares with: (where in the rule, name)."""
         return ()
 
+    def unmet(self, line: Standing) -> Sequence[str]:
+        """Return its opponents, in words, for which a bot gets 0 because no game against them counts."""
+        return ()
+
+
+def _has_met(line: Standing, name: str) -> bool:
+    versus = line.versus.get(name)
+    return versus is not None and versus.games > 0
+
 
 class RankRule(_Rule):
     """By rank among the marked bots."""
@@ -320,6 +329,11 @@ class ScoreRule(_ShareRule):
         """Its opponents."""
         return [("opponents", name) for name in self.opponents]
 
+    def unmet(self, line: Standing) -> Sequence[str]:
+        """Return all opponents in one text, or nothing if the bot has met one of them."""
+        names = dict.fromkeys(self.opponents)
+        return () if any(_has_met(line, name) for name in names) else [" or ".join(names)]
+
     def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks by all games against the opponents together."""
         met = [facts.line.versus[name] for name in dict.fromkeys(self.opponents) if name in facts.line.versus]
@@ -374,6 +388,11 @@ class ChecksRule(_Rule):
             for number, check in enumerate(self.checks, 1)
             if check.beats is not None
         ]
+
+    def unmet(self, line: Standing) -> Sequence[str]:
+        """Return the bots that are to be beaten, and that the bot has not met."""
+        names = dict.fromkeys(check.beats for check in self.checks if check.beats is not None)
+        return [name for name in names if not _has_met(line, name)]
 
     def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks of all checks that were passed."""

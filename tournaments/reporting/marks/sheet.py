@@ -68,6 +68,24 @@ class Sheet:
     since: EarlierSheet | None = None
     """The sheet that this one was compared with: then it has only the rows that changed."""
 
+    @property
+    def remarks(self) -> list[str]:
+        """Remarks on rules that give 0 because bots have not met a reference player, by the pairings."""
+        remarks = []
+        for rule in self.scheme.rules:
+            unmet: dict[str, list[str]] = {}
+            for row in self.rows:
+                line, bot = row.mark.line, row.mark.bot
+                if line is not None and line.games and row.mark.rank is not None:
+                    for names in rule.unmet(line):
+                        unmet.setdefault(names, []).append(f"{row.label} ({bot})" if row.label else bot)
+            remarks += [
+                f"rule {rule.name!r} gives 0 for games against {names} to these, who have none that counts: "
+                + ", ".join(whose)
+                for names, whose in unmet.items()
+            ]
+        return remarks
+
     def changed_since(self, earlier: EarlierSheet) -> "Sheet":
         """Return the sheet of the new rows and of those in which the mark, or that by any rule, changed."""
         rows = [replace(row, before=earlier.rows.get(row.key)) for row in self.rows]

@@ -170,7 +170,8 @@ def _sheet(
         if not unfinished:
             raise MarksError(f"{so_far}: wait for the end, or tick that the sheet may be made before it")
         remarks = (*remarks, f"{so_far} so far")
-    return mark_sheet(summary, plan, rules.encode(), None), remarks
+    sheet = mark_sheet(summary, plan, rules.encode(), None)
+    return sheet, (*remarks, *sheet.remarks)
 
 
 def _marked(site: Site, tournament: Competition, summary: TournamentResults) -> Marked:
