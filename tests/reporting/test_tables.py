@@ -167,6 +167,22 @@ def test_names_are_data_in_every_form(name: str) -> None:
     assert name.replace("\r", "\n").strip() in [cell.replace("\r", "\n") for cell in page.cells]
 
 
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("\u0645\u06cc\u200c\u062e\u0648", None),
+        ("\u0915\u094d\u200d\u0937", None),
+        ("Ann\u00a0Lee\u3000Wu", None),
+        ("a\r\nb\tc\x7f\x85", r"a\r\nb\tc\x7f\x85"),
+        ("a\u2028b\u2029", r"a\u2028b\u2029"),
+        ("\u202eabc\u2066", r"\u202eabc\u2066"),
+        ("\ud800", r"\ud800"),
+    ],
+)
+def test_cells_keep_the_characters_of_names(text: str, cell: str | None) -> None:
+    assert read_csv(tables.Grid("Marks", [text], [[text]], 0).to_csv()) == [[cell or text]] * 2
+
+
 def test_games_csv_by_hand() -> None:
     assert tables.games_csv(GAMES).split("\n") == [
         "key,round,first,second,winner,reason,fault,score_first,score_second,"

@@ -15,6 +15,9 @@ from tests.support.builders import invoke, write_tournament
 from tournaments.reporting.tables import Figure, Grid, to_grid
 from tournaments.reporting.workbook import WorkbookError, workbook
 
+JOINED = "\u0645\u06cc\u200c\u062e\u0648"
+"""A name with an invisible character."""
+
 
 def sheet_of(content: bytes) -> Any:
     return load_workbook(io.BytesIO(content)).active
@@ -34,7 +37,9 @@ def test_standings_have_the_cells_of_the_csv_form() -> None:
     assert {type(value) for value in ann} == {int, float, str, type(None)}
 
 
-@pytest.mark.parametrize("evil", [*EVIL, "00123", "1e5", "2026-01-02", "http://x.example/", "", "a\x00b"])
+@pytest.mark.parametrize(
+    "evil", [*EVIL, "00123", "1e5", "2026-01-02", "http://x.example/", "", "a\x00b", JOINED]
+)
 def test_texts_stay_texts(evil: str) -> None:
     content = workbook([Grid("Cup", [evil, "n"], [[evil, Figure("-1.50")]], 1)])
     sheet = sheet_of(content)
@@ -42,7 +47,7 @@ def test_texts_stay_texts(evil: str) -> None:
         assert cell.data_type == "s"
         assert cell.hyperlink is None
         assert cell.number_format == "@"
-    if evil.isprintable():
+    if evil.isprintable() or evil == JOINED:
         assert (sheet["A2"].value or "") == evil
     assert (sheet["B2"].value, sheet["B2"].data_type) == (-1.5, "n")
 

@@ -4,12 +4,12 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from rich.cells import cell_len
 
-from referee.judge.verdict_text import visible
 from tournaments.analysis.standing import Standing, Versus
 from tournaments.analysis.tie_breaks import criteria_of
 from tournaments.results.game_summary import GameSummary
@@ -313,6 +313,19 @@ def _cell(value: Cell) -> str | int:
     return inert(value)
 
 
+_ESCAPED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that are escapes in cells.
+
+These are control characters, other ends of lines, changes of the writing direction, and surrogates, which
+UTF-8 does not have.  Joiners and special spaces are parts of names, although they do not print.
+"""
+
+
+def cell_text(text: str) -> str:
+    """Return a text for a cell: on one line, with some characters as escapes."""
+    return _ESCAPED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def inert(cell: str) -> str:
     """Return a text that no spreadsheet takes for a formula: names and details come from students.
 
@@ -320,7 +333,7 @@ def inert(cell: str) -> str:
     """
     if isinstance(cell, Figure):
         return cell
-    cell = visible(cell)
+    cell = cell_text(cell)
     return "'" + cell if cell[:1] in ("=", "+", "-", "@") else cell
 
 

@@ -6,8 +6,7 @@ from importlib.util import find_spec
 
 from rich.cells import cell_len
 
-from referee.judge.verdict_text import visible
-from tournaments.reporting.tables import Figure, Grid
+from tournaments.reporting.tables import Figure, Grid, cell_text
 
 XLSX = "xlsx"
 """Name of the format."""
@@ -55,7 +54,7 @@ def workbook(grids: Sequence[Grid]) -> bytes:
             sheet = book.add_worksheet(grid.title)
             sheet.freeze_panes(1, grid.frozen_columns)
             for column, cells in enumerate(zip(grid.head, *grid.rows, strict=True)):
-                widest = max(cell_len(visible(cell)) for cell in cells)
+                widest = max(cell_len(cell_text(cell)) for cell in cells)
                 sheet.set_column(column, column, min(WIDEST, widest + 2))
                 sheet.write_string(0, column, _text(cells[0]), title)
                 for row, cell in enumerate(cells[1:], 1):
@@ -67,4 +66,4 @@ def workbook(grids: Sequence[Grid]) -> bytes:
 
 
 def _text(cell: str) -> str:
-    return visible(cell)[:MOST_CHARACTERS]
+    return cell_text(cell)[:MOST_CHARACTERS]
