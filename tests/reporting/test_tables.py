@@ -183,6 +183,23 @@ def test_cells_keep_the_characters_of_names(text: str, cell: str | None) -> None
     assert read_csv(tables.Grid("Marks", [text], [[text]], 0).to_csv()) == [[cell or text]] * 2
 
 
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("it sent ';=1+1;'", "it sent ';'=1+1;'"),
+        ('x; "=1+1', "x;' \"=1+1"),
+        (";@SUM(A1);+A1;-A1", ";'@SUM(A1);'+A1;'-A1"),
+        ("it sent 'MOVE;-1+1'", "it sent 'MOVE;'-1+1'"),
+        ("MOVE;-1", None),
+        ("1;-1;+2.5; -3 ;0", None),
+        ("Ann; Bob;x=1;2-1;'=1", None),
+    ],
+)
+def test_no_part_of_a_text_is_a_formula(text: str, cell: str | None) -> None:
+    """Excel splits a text at each ``;`` where that separates columns."""
+    assert tables.inert(text) == (cell or text)
+
+
 def test_games_csv_by_hand() -> None:
     assert tables.games_csv(GAMES).split("\n") == [
         "key,round,first,second,winner,reason,fault,score_first,score_second,"

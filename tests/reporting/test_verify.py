@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import URL
 
 from referee.judge.results import GameRecord, Reason
+from tests.reporting.reports import write_store
 from tests.support.builders import invoke, lost_by, make_record, one_object, write_tournament
 from tests.support.postgresql import PostgreSQLServer
 from tests.support.random_games import random_game
@@ -338,6 +339,18 @@ def test_tables_of_an_earlier_version_refer_to_an_anchor_without_games(copy: Pat
     lines = found(copy)
     assert keys_of(lines) == {"results.json", "standings.csv", "report.html"}
     assert all("an earlier version wrote it" in line for line in lines)
+
+
+def test_games_of_an_earlier_version_have_formulas_inside_texts(tmp_path: Path) -> None:
+    def changed(record: GameRecord) -> GameRecord:
+        return replace(record, result=replace(record.result, detail="it sent 'MOVE;-1'"))
+
+    out = write_store(tmp_path / "out", ["alpha", "beta"], changed=changed)
+    with Store(out / "results.db", read_only=True) as store:
+        TournamentDirectory(out).write_reports(TournamentResults.load(store))
+    rewrite(out / "games.csv", ";'-1", ";-1")
+    (line,) = [line for line in found(out) if line.startswith("games.csv: ")]
+    assert "an earlier version wrote it" in line
 
 
 @pytest.mark.slow

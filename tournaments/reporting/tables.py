@@ -326,14 +326,19 @@ def cell_text(text: str) -> str:
     return _ESCAPED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+_FORMULA_INSIDE = re.compile(r';(?=[\s"]*[=+@-])(?![\s"]*[+-]?[0-9.]+[\s"]*(?:;|$))')
+"""A ``;`` in a text, and behind it the beginning of a formula that is more than a number."""
+
+
 def inert(cell: str) -> str:
     """Return a text that no spreadsheet takes for a formula: names and details come from students.
 
-    Figures are unchanged, negative ones too.
+    Where ``;`` separates columns, as in German, Excel splits a text there.  Figures are unchanged, negative
+    ones too.
     """
     if isinstance(cell, Figure):
         return cell
-    cell = cell_text(cell)
+    cell = _FORMULA_INSIDE.sub(";'", cell_text(cell))
     return "'" + cell if cell[:1] in ("=", "+", "-", "@") else cell
 
 
