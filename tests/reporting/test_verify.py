@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
+from referee.judge.record_rows import KeptFile
 from referee.judge.results import GameRecord, Reason
 from tests.reporting.reports import write_store
 from tests.support.builders import invoke, lost_by, make_record, one_object, write_tournament
@@ -27,6 +28,7 @@ from tournaments.reporting.game_verification import verify_game
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import Verification, read_record
+from tournaments.results.game_files import write_game_files
 from tournaments.results.schema import game, metadata
 from tournaments.results.store import Store
 from tournaments.running.runner import open_run
@@ -571,6 +573,32 @@ def test_an_altered_text_is_found(copy: Path, name: str) -> None:
     (line,) = found(copy)
     assert line.startswith(f"{KEY if 'wire' in name else name}: line ")
     assert "greedy" in line
+
+
+@pytest.mark.parametrize("name", ["game.json", "wire.txt", "stderr-1-first_legal.txt"])
+def test_a_missing_or_altered_file_of_a_game_is_found(copy: Path, name: str) -> None:
+    path = copy / "games" / KEY / name
+    path.write_bytes(path.read_bytes() + b"{\xff")
+    (line,) = found(copy)
+    assert line.startswith(f"{KEY}: ")
+    assert name in line
+    path.unlink()
+    assert found(copy) == [f"{KEY}: {name} is missing"]
+
+
+def test_files_that_were_kept_are_compared(copy: Path) -> None:
+    files = (KeptFile(b"a/log", b"text", 4), KeptFile(b"core", b"x", 1))
+    alter_record(copy, lambda record: replace(record, kept_files=((), files)))
+    with Store(copy / "results.db", read_only=True) as store:
+        write_game_files(copy, store.record(KEY))
+    assert found(copy) == []
+    folder = copy / "games" / KEY / "files-2-greedy"
+    (folder / "a" / "log").write_bytes(b"next")
+    (folder / "core").unlink()
+    assert found(copy) == [
+        f"{KEY}: files-2-greedy/a/log is not the file that was kept",
+        f"{KEY}: files-2-greedy/core is missing",
+    ]
 
 
 @pytest.mark.parametrize("name", ["game.json", "wire.txt"])

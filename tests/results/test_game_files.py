@@ -212,10 +212,10 @@ def test_files_of_more_archives_than_are_held_in_memory_are_read(tmp_path: Path)
             archive.writestr(f"k{number}/wire.txt", f"lines of {number}")
     reader = GameFilesReader(tmp_path)
     for _ in range(2):
-        assert [reader.text(f"k{number}", "wire.txt") for number in numbers] == [
-            f"lines of {number}" for number in numbers
+        assert [list(reader.copies(f"k{number}", "wire.txt")) for number in numbers] == [
+            [f"lines of {number}".encode()] for number in numbers
         ]
-    assert reader.text("k1", "other.txt") is reader.text("other", "wire.txt") is None
+    assert (list(reader.copies("k1", "other.txt")), list(reader.copies("other", "wire.txt"))) == ([None], [])
 
 
 def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
         archive.writestr("k/wire.txt", "some lines")
     path.write_bytes(path.read_bytes().replace(b"some lines", b"other text"))
     with pytest.raises(ValueError, match=r"games-0001.zip is damaged: Bad CRC-32"):
-        GameFilesReader(tmp_path).text("k", "wire.txt")
+        list(GameFilesReader(tmp_path).copies("k", "wire.txt"))
 
 
 def test_an_archive_with_a_damaged_directory_is_named_or_read(tmp_path: Path) -> None:

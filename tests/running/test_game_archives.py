@@ -171,6 +171,10 @@ def test_the_setting_may_change_and_the_command_line_overrides_it(tmp_path: Path
     assert verified(tmp_path / "out") == (0, "6 games verified, nothing wrong\n")
     run(tmp_path, PACKED, "--game-files", "folders")
     assert verified(tmp_path / "out")[0] == 0
+    archive = GameFilesReader(tmp_path / "out").archived[KEY]
+    archive.write_bytes(archive.read_bytes().replace(f"{KEY}/wire.txt".encode(), f"{KEY}/wine.txt".encode()))
+    status, output = verified(tmp_path / "out")
+    assert (status, f"{KEY}: wire.txt is missing" in output) == (1, True)
 
 
 LOST = PACKED.replace('"greedy"', '{ bot = "true", name = "leaver" }')
@@ -211,9 +215,10 @@ def test_kept_files_are_in_an_archive_of_its_owner(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with zipfile.ZipFile(path) as archive:
         assert archive.read(f"{KEY}/files-1-one/%2E./a%FF") == b"\x00"
-    assert GameFilesReader(tmp_path).text(KEY, "wire.txt") is not None
-    assert GameFilesReader(tmp_path).text(KEY, "none.txt") is None
-    assert GameFilesReader(tmp_path).text("none", "wire.txt") is None
+    reader = GameFilesReader(tmp_path)
+    assert list(reader.copies(KEY, "files-1-one/%2E./a%FF")) == [b"\x00"]
+    assert list(reader.copies(KEY, "none.txt")) == [None]
+    assert list(reader.copies("none", "wire.txt")) == []
 
 
 def test_archives_that_cannot_be_written_are_an_error_of_ours(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Verification of single games: the record, the store's columns, the pairing, and the published files."""
 
-import json
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain import Link
 from tournaments.results.chain_check import CHAIN, changed
 from tournaments.results.game_archives import GameFilesReader
-from tournaments.results.game_files import public_view, wire_text
+from tournaments.results.game_files import contents, kept_contents
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action
 from tournaments.results.rulings import pairing_key
@@ -209,13 +209,19 @@ def _of_tournament(
 
 
 def _of_files(files: GameFilesReader, key: str, record: GameRecord) -> Iterator[Complaint]:
-    """Compare the published files with the record, where there are some."""
-    written = files.text(key, "game.json")
-    if written is not None:
-        follows = json.dumps(public_view(record)) + "\n"
-        if written != follows:
-            yield from json_differences(written, follows)
-    written = files.text(key, "wire.txt")
-    if written is not None:
-        text = wire_text(record).encode("utf-8", "backslashreplace").decode("utf-8")
-        yield from text_differences("wire.txt", written, text)
+    """Compare the published files with the record, in each place where the game has files."""
+    for name, text in contents(record).items():
+        follows = text.encode("utf-8", "backslashreplace")
+        for written in files.copies(key, name):
+            if written is None:
+                yield Sentence("files", f"{name} is missing")
+            elif written != follows:
+                both = written.decode("utf-8", "replace"), follows.decode("utf-8")
+                yield from json_differences(*both) if name == "game.json" else text_differences(name, *both)
+    # Only their owner, who runs the tournament, can read the files that were kept.
+    with contextlib.suppress(PermissionError):
+        for name, content in kept_contents(record).items():
+            for kept in files.copies(key, name):
+                if kept != content:
+                    fault = "is missing" if kept is None else "is not the file that was kept"
+                    yield Sentence("files", f"{name} {fault}")

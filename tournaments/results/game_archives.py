@@ -163,22 +163,24 @@ class GameFilesReader:
             del self._held[next(iter(self._held))]
         return archive
 
-    def text(self, key: str, name: str) -> str | None:
-        """Return the text of a game's file; None if there is none.  Line ends are unchanged.
+    def copies(self, key: str, name: str) -> Iterator[bytes | None]:
+        """Yield a game's file from its folder and from its archive, where these exist; None if it is missing.
 
-        Raises ValueError if its archive is damaged there.
+        Raises OSError; ValueError if its archive is damaged there.
         """
-        try:
-            return (self.directory / GAMES / key / name).read_bytes().decode("utf-8", "replace")
-        except (FileNotFoundError, NotADirectoryError):
-            pass
+        folder = self.directory / GAMES / key
+        if folder.is_dir():
+            try:
+                yield (folder / name).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                yield None
         path = self.archived.get(key)
         if path is None:
-            return None
+            return
         try:
-            return self._opened(path).read(f"{key}/{name}").decode("utf-8", "replace")
+            yield self._opened(path).read(f"{key}/{name}")
         except KeyError:
-            return None
+            yield None
         # zipfile raises NotImplementedError for a damaged number of a compression method, among others.
         except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise ValueError(f"{path.name} is damaged: {error}") from error
