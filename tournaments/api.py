@@ -180,5 +180,6 @@ async def _play(run: Run, directory: TournamentDirectory, sandbox: Sandbox, conc
         bots = unrehearsed(run) if tournament.sandbox_mode == REQUIRED else []
         if problems := await rehearse(bots, tournament, engine, sandbox):
             raise RehearsalError(problem_table(problems, len(bots), sandbox, resumed=not run.is_new))
-        run.claim()
+        if run.claim():  # see ``tournaments.cli.tournament.run``
+            directory.write_reports(TournamentResults.load(run.store))
         await play_all(run, engine, directory.path, sandbox=sandbox)

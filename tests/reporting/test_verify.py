@@ -30,7 +30,7 @@ from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import Verification, read_record
 from tournaments.results.game_files import write_game_files
 from tournaments.results.schema import game, metadata
-from tournaments.results.store import Store
+from tournaments.results.store import Store, StoreError
 from tournaments.running.runner import open_run
 
 CUP = """
@@ -310,6 +310,19 @@ def test_the_tables_of_a_run_with_more_rounds_that_was_killed_before_its_first_g
     report = copy / "report.html"
     report.write_text(report.read_text().replace("greedy", "dreegy"))
     assert invoke("verify", copy).exit_code == 1
+
+
+def test_the_tables_of_a_run_with_another_configuration_that_was_killed_before_its_first_game(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def die(*_arguments: object) -> None:
+        raise StoreError("killed")
+
+    monkeypatch.setattr("tournaments.cli.tournament.run.play_all", die)
+    path = write_tournament(tmp_path, f'rounds = 2\n{CUP}[rating]\nanchor = "greedy"\n')
+    assert invoke("tournament", "run", path, "--out", copy).exit_code == 1
+    assert '"anchor": "greedy"' in (copy / "results.json").read_text()
+    assert found(copy) == []
 
 
 def test_a_page_of_an_earlier_version_has_no_conclusion(tmp_path: Path) -> None:

@@ -132,9 +132,10 @@ class Store:
         """Close all connections."""
         self._connections.close()
 
-    def claim(self, name: str, config: dict[str, Any], identity: dict[str, Any]) -> None:
+    def claim(self, name: str, config: dict[str, Any], identity: dict[str, Any]) -> bool:
         """Store the tournament's data; an existing tournament must have the same identity.
 
+        Returns True if the name or the configuration of an existing tournament changed.
         Raises StoreError that names each difference.
         """
         row = self._one_tournament()
@@ -143,12 +144,14 @@ class Store:
             with self._connections.writing(_NOT_NOTED) as connection:
                 connection.execute(insert(tournament).values(id=1, **values))
                 _chain(connection, [tournament_item(**values)])
-            return
+            return False
         self.check_identity(identity)
-        if row["config"] != values["config"] or row["name"] != name:
-            with self._connections.writing(_NOT_NOTED) as connection:
-                connection.execute(tournament.update().values(name=name, config=values["config"]))
-                _chain(connection, [tournament_item(**values)])
+        if row["config"] == values["config"] and row["name"] == name:
+            return False
+        with self._connections.writing(_NOT_NOTED) as connection:
+            connection.execute(tournament.update().values(name=name, config=values["config"]))
+            _chain(connection, [tournament_item(**values)])
+        return True
 
     def check_identity(self, identity: dict[str, Any]) -> None:
         """Raise StoreError, naming each difference, if this is another tournament."""

@@ -124,10 +124,13 @@ class Run:
             )
         self.report = RunReport(total=self.schedule.total(self.history), before=len(self.rulings.results))
 
-    def claim(self) -> None:
-        """Record the tournament in the store.  Blocks.  Raises StoreError."""
+    def claim(self) -> bool:
+        """Record the tournament in the store.  Blocks.  Raises StoreError.
+
+        Returns True if the configuration changed, so that tables which were written before are outdated.
+        """
         config = TournamentConfig.of(self.tournament)
-        self.store.claim(config.name, config.config(), self.tournament.identity())
+        return self.store.claim(config.name, config.config(), self.tournament.identity())
 
     def due(self) -> Sequence[Pairing]:
         """Return the games that can be started now."""

@@ -183,8 +183,10 @@ def run_in(
 
             def claim() -> None:
                 nonlocal started
-                run.claim()
+                is_changed = run.claim()
                 started = True
+                if is_changed:  # else a run that is killed leaves tables that no verification can make again
+                    directory.write_reports(TournamentResults.load(store))
 
             if not bots:  # a tournament with a bot that cannot run is not stored: its bots may still change
                 claim()
