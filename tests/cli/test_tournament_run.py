@@ -493,10 +493,13 @@ def on_terminal(
 
 def test_on_a_terminal(tmp_path: Path) -> None:
     folder_with(tmp_path, 2, "bad.py")
+    with (tmp_path / "cup.toml").open("a") as file:
+        file.write("[rating]\nvalue = 1000\n")
     status, shown = on_terminal(tmp_path, "tournament", "run", "cup.toml", columns=80, lines=24)
     assert status == 0
     live, _, result = shown.rpartition("\x1b[?25h")  # the cursor comes back before the result
     before, _, _ = live.partition("rank  name")
+    assert "Cup: [rating] value = 1000 has no effect without an anchor: the average" in before
     assert "Cup: there are no openings: bots that use no chance play the same games in each" in before
     assert " of 12 games" in live
     assert " elapsed" in live

@@ -195,8 +195,14 @@ def run_in(
                     f"{tournament.name}: bots are not confined on this host, only limited; that is for bots "
                     "that are trusted (kalarena doctor says more)"
                 )
+            for_people = shown and sys.stderr.isatty()  # programs take the first line for progress
+            if for_people and tournament.anchor is None and tournament.anchor_rating:
+                print_message(
+                    f"{tournament.name}: [rating] value = {tournament.anchor_rating:g} has no effect without "
+                    "an anchor: the average of all ratings is 0"
+                )
             repeats = run.is_new and tournament.rounds > 1 and not tournament.openings
-            if shown and repeats and sys.stderr.isatty():  # programs take the first line for progress
+            if for_people and repeats:
                 print_message(
                     f"{tournament.name}: there are no openings: bots that use no chance play the same games "
                     f"in each of the {tournament.rounds} rounds, and ratings count near-copies once; "
