@@ -172,9 +172,10 @@ def test_the_setting_may_change_and_the_command_line_overrides_it(tmp_path: Path
     run(tmp_path, PACKED, "--game-files", "folders")
     assert verified(tmp_path / "out")[0] == 0
     archive = GameFilesReader(tmp_path / "out").archived[KEY]
-    archive.write_bytes(archive.read_bytes().replace(f"{KEY}/wire.txt".encode(), f"{KEY}/wine.txt".encode()))
+    with zipfile.ZipFile(archive, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
+        file.writestr(f"{KEY}/wire.txt", "other lines")  # beside the right ones in the game's folder
     status, output = verified(tmp_path / "out")
-    assert (status, f"{KEY}: wire.txt is missing" in output) == (1, True)
+    assert (status, "wire.txt" in output) == (1, True), output
 
 
 LOST = PACKED.replace('"greedy"', '{ bot = "true", name = "leaver" }')
@@ -217,7 +218,7 @@ def test_kept_files_are_in_an_archive_of_its_owner(tmp_path: Path) -> None:
         assert archive.read(f"{KEY}/files-1-one/%2E./a%FF") == b"\x00"
     reader = GameFilesReader(tmp_path)
     assert list(reader.copies(KEY, "files-1-one/%2E./a%FF")) == [b"\x00"]
-    assert list(reader.copies(KEY, "none.txt")) == [None]
+    assert list(reader.copies(KEY, "none.txt")) == []
     assert list(reader.copies("none", "wire.txt")) == []
 
 

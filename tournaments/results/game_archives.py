@@ -5,6 +5,7 @@ archive is ever written again.  An archive is on the disk as a whole or not at a
 of the folders of games: ``KEY/game.json``.
 """
 
+import contextlib
 import io
 import zipfile
 import zlib
@@ -163,24 +164,20 @@ class GameFilesReader:
             del self._held[next(iter(self._held))]
         return archive
 
-    def copies(self, key: str, name: str) -> Iterator[bytes | None]:
-        """Yield a game's file from its folder and from its archive, where these exist; None if it is missing.
+    def copies(self, key: str, name: str) -> Iterator[bytes]:
+        """Yield a game's file from its folder and from its archive, where it is there.
 
         Raises OSError; ValueError if its archive is damaged there.
         """
-        folder = self.directory / GAMES / key
-        if folder.is_dir():
-            try:
-                yield (folder / name).read_bytes()
-            except (FileNotFoundError, NotADirectoryError):
-                yield None
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            yield (self.directory / GAMES / key / name).read_bytes()
         path = self.archived.get(key)
         if path is None:
             return
         try:
             yield self._opened(path).read(f"{key}/{name}")
         except KeyError:
-            yield None
+            return
         # zipfile raises NotImplementedError for a damaged number of a compression method, among others.
         except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise ValueError(f"{path.name} is damaged: {error}") from error
