@@ -101,8 +101,8 @@ EXPLANATIONS = {
     ),
     "java-main-class": (
         r"Could not find or load main class (?P<what>\S+)",
-        "Java finds no class {what}: is it compiled, is the name spelt as in the file, with its package before "
-        "it (my.Bot), does -cp name its directory, or the one that holds the package?",
+        "Java finds no class {what}: is it compiled, is the name spelt as in the file, with its package "
+        "before it (my.Bot), does -cp name its directory, or the one that holds the package?",
     ),
     "java-jar": (
         r"Unable to access jarfile (?P<what>.+)",
