@@ -104,11 +104,13 @@ def no_files_outside(got: Got, context: Context) -> str | None:
 
 USUAL = {
     *("bin", "bot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "opt", "proc", "sbin"),
-    *("scratch", "tmp", "usr"),
+    *("scratch", "tmp", "usr", "var"),
 }
 USUAL_ETC = {
     *("alternatives", "fonts", "hosts", "java-17-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
     *("localtime", "passwd", "ssl"),
+    # Settings of compilers and interpreters
+    *("R", "fpc.cfg", "fpc-3.2.2.cfg", "julia", "ldc2.conf", "nim"),
 }
 USUAL_DEVICES = {
     *("console", "core", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin"),

@@ -328,7 +328,7 @@ async def test_a_game_that_fails_ends_without_a_record(hub: ClockedHub) -> None:
     with pytest.raises(RefereeError, match="overloaded"):
         await WatchedEngine(engine, hub, "practice").play(job())
     assert known(hub).kept is False
-    assert "given up" in (known(hub).over or "")
+    assert "was stopped" in (known(hub).over or "")
 
 
 async def test_a_limited_number_of_games_is_followed_move_by_move(hub: ClockedHub) -> None:
