@@ -23,7 +23,10 @@ TMP_BYTES = 16 * MIB
 SHM_BYTES = 1 * MIB
 """Sizes of /tmp and /dev/shm: enough for an interpreter's own files."""
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
-RUNTIME_SETTINGS = tuple(["etc/R", "etc/fpc*.cfg", "etc/java*", "etc/julia", "etc/ldc2.conf", "etc/nim", "var/lib/ghc"])
+RUNTIME_SETTINGS = (
+    *("etc/R", "etc/fpc*.cfg", "etc/java*", "etc/julia", "etc/ldc2.conf", "etc/nim"),
+    "var/lib/ghc",
+)
 """Patterns, from the root, of the places in which Debian keeps what compilers and interpreters need beside
 /usr: settings, and the list of packages of ghc."""
 SYSTEM_DIRECTORIES = tuple(map(Path, ("/dev", "/proc", "/sys", "/etc", SCRATCH)))
