@@ -14,11 +14,9 @@ from scipy.optimize import brentq
 from tests.support.paths import TEST_DATA
 from tournaments.schedule.formats.sprt_statistics import (
     ZERO_COUNT,
-    approximate_log_likelihood_ratio,
     bounds,
     expected_score,
     log_likelihood_ratio,
-    log_likelihood_ratio_of_games,
 )
 
 CASES = tomllib.loads((TEST_DATA / "ratings" / "sprt.toml").read_text())
@@ -26,13 +24,7 @@ CASES = tomllib.loads((TEST_DATA / "ratings" / "sprt.toml").read_text())
 
 @pytest.mark.parametrize("case", CASES["pairs"], ids=lambda case: str(case["counts"]))
 def test_pairs(case: dict[str, Any]) -> None:
-    assert round(log_likelihood_ratio(case["counts"], *case["elo"], model=case["model"]), 2) == case["ratio"]
-
-
-@pytest.mark.parametrize("case", CASES["games"], ids=lambda case: str(case["counts"]))
-def test_games(case: dict[str, Any]) -> None:
-    ratio = log_likelihood_ratio_of_games(case["counts"], *case["elo"], model=case["model"])
-    assert round(ratio, 2) == case["ratio"]
+    assert round(log_likelihood_ratio(case["counts"], *case["elo"]), 2) == case["ratio"]
 
 
 @pytest.mark.parametrize("case", CASES["bounds"], ids=lambda case: str(case["errors"]))
@@ -46,19 +38,12 @@ def test_impossible_errors(errors: tuple[float, float]) -> None:
         bounds(*errors)
 
 
-def test_the_approximation_is_close_for_many_pairs() -> None:
-    counts = (223, 9863, 21279, 10037, 246)
-    exact = log_likelihood_ratio(counts, 0.5, 2.5)
-    assert approximate_log_likelihood_ratio(counts, 0.5, 2.5) == pytest.approx(exact, rel=0.01)
-
-
-@pytest.mark.parametrize("model", ["logistic", "normalized"])
 @given(st.lists(st.integers(0, 100), min_size=5, max_size=5), st.floats(-50, 50), st.floats(1, 50))
-def test_exchanging_players_changes_the_sign(model: Any, counts: list[int], elo: float, more: float) -> None:
-    ratio = log_likelihood_ratio(counts, elo, elo + more, model=model)
+def test_exchanging_players_changes_the_sign(counts: list[int], elo: float, more: float) -> None:
+    ratio = log_likelihood_ratio(counts, elo, elo + more)
     assert isfinite(ratio)
-    mirrored = log_likelihood_ratio(counts[::-1], -elo - more, -elo, model=model)
-    exchanged = log_likelihood_ratio(counts, elo + more, elo, model=model)
+    mirrored = log_likelihood_ratio(counts[::-1], -elo - more, -elo)
+    exchanged = log_likelihood_ratio(counts, elo + more, elo)
     assert ratio == pytest.approx(-mirrored, rel=1e-6, abs=1e-6) == pytest.approx(-exchanged, abs=1e-9)
 
 
@@ -97,22 +82,15 @@ def greatest_log_likelihood(counts: Sequence[int], mean: float) -> float:
 
 
 def test_no_evidence_and_draws_alone() -> None:
-    nothing = (0, 0, 0, 0, 0)
-    assert log_likelihood_ratio(nothing, 0, 5) == approximate_log_likelihood_ratio(nothing, 0, 5) == 0.0
-    assert log_likelihood_ratio_of_games((0, 0, 0), 0, 5) == 0.0
+    assert log_likelihood_ratio((0, 0, 0, 0, 0), 0, 5) == 0.0
     # Draws are never evidence against equality.
-    assert log_likelihood_ratio_of_games((0, 16700, 0), 0, 5, model="normalized") < 0
     assert log_likelihood_ratio((0, 0, 100, 0, 0), 0, 5) < 0
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (1, 1, 1, 1, -1), (1, 1, 1, 1, float("inf"))])
 def test_wrong_counts(counts: Sequence[float]) -> None:
-    for ratio in (log_likelihood_ratio, log_likelihood_ratio_of_games, approximate_log_likelihood_ratio):
-        with pytest.raises(ValueError, match="counts"):
-            ratio(counts, 0, 5)
-    wrong: Any = "bayesian"
-    with pytest.raises(ValueError, match="logistic, normalized"):
-        log_likelihood_ratio((1, 1, 1, 1, 1), 0, 5, model=wrong)
+    with pytest.raises(ValueError, match="counts"):
+        log_likelihood_ratio(counts, 0, 5)
 
 
 MATCHES = 300
