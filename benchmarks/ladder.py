@@ -23,7 +23,7 @@ from referee.games.base import Side
 from referee.games.catalog import parse_game
 from sample_bots.compare import OPENING_PLIES, play, random_opening
 from sample_bots.conversation import Choose
-from sample_bots.ladder.levels import describe, ladder_player
+from sample_bots.ladder.levels import ladder_player, level_of
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
 from sample_bots.strong import kernels
 from tournaments.analysis.ratings.normal import NORMAL_QUANTILE
@@ -98,9 +98,9 @@ def meet(meeting: Meeting) -> tuple[float, float]:
 
 def rows(name: str, games: int, levels: range, pool: ProcessPoolExecutor) -> Iterator[Row]:
     """Yield the results of these levels of a game, each as soon as it is known."""
-    abouts = describe(parse_game(name))
+    game = parse_game(name)
     for level in levels:
-        about = abouts[level - LOWEST_LEVEL]
+        about = level_of(game, level).about
         if level == LOWEST_LEVEL:
             yield Row(level, about, None, 0, None)
             continue

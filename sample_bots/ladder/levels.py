@@ -150,8 +150,3 @@ def ladder_player(
 
     player = strong_player(game, announced, longest_s=LONGEST_MOVE_S, nodes=level.nodes)
     return player, player.on_time
-
-
-def describe(game: Any) -> list[str]:
-    """Return the descriptions of the levels, from the lowest on."""
-    return [level.about for level in LADDERS[type(game)]]

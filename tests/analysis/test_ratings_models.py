@@ -12,7 +12,7 @@ from tests.support.paths import TEST_DATA
 from tournaments.analysis.evidence import evidence_of
 from tournaments.analysis.ratings.bradley_terry import Array, BradleyTerry, Likelihood, Results
 from tournaments.analysis.ratings.ratings import ELO, rate
-from tournaments.analysis.ratings.score_scale import ScoreScale
+from tournaments.analysis.ratings.score_scale import ScoreScale, leads
 
 DATA = TEST_DATA / "ratings"
 
@@ -185,9 +185,7 @@ def test_millions_of_games_have_a_peak() -> None:
 @pytest.mark.parametrize("nu", [0.01, 0.5, 2.0, 40.0])
 @pytest.mark.parametrize("difference", [0.0, 0.2, -1.5, 9.0])
 def test_a_lead_gives_the_expected_score(difference: float, nu: float, advantage: float) -> None:
-    once = np.array([[0.0, 1.0], [1.0, 0.0]])  # the scale does not depend on the games
-    model = BradleyTerry(Results(once, once, once))
-    lead = ScoreScale(model, np.array([0.0, 0.0, advantage, np.log(nu)])).lead(difference)
+    lead = leads(np.array([difference]), advantage, nu)[0].item()
     scores = []
     for ahead in (lead + advantage, lead - advantage):
         win, loss = np.exp(ahead / 2), np.exp(-ahead / 2)

@@ -94,11 +94,10 @@ def test_the_only_folder_at_the_top_is_removed_from_paths() -> None:
     folder = Member("my bot/", b"", mode=0o40755)
     upload = read(make_zip(folder, Member("my bot/bot.py"), Member("my bot/src/a.c"), Member("__MACOSX/x")))
     assert [file.path for file in upload.files] == ["bot.py", "src/a.c"]
-    assert upload.stripped == "my bot"
     nested = read(make_zip(Member("a/b/bot.py")))
-    assert (nested.files[0].path, nested.stripped) == ("b/bot.py", "a")
+    assert nested.files[0].path == "b/bot.py"
     beside = read(make_zip(Member("a/bot.py"), Member("README")))
-    assert ([file.path for file in beside.files], beside.stripped) == (["README", "a/bot.py"], None)
+    assert [file.path for file in beside.files] == ["README", "a/bot.py"]
 
 
 def test_files_that_belong_to_no_bot_are_left_out() -> None:
@@ -278,7 +277,6 @@ def test_archives_of_zipfile_are_read(
             archive.writestr(info, content, method)
     upload = read(out.getvalue())
     assert {file.path: (file.content, file.executable) for file in upload.files} == tree
-    assert upload.stripped == "top"
     assert upload.passed_over == ()
 
 
@@ -301,7 +299,6 @@ def test_the_starter_kits_are_accepted(tmp_path: Path) -> None:
             if path.is_file() and "__pycache__" not in path.parts
         }
         assert {file.path: (file.content, file.executable) for file in upload.files} == expected
-        assert upload.stripped == folder.name
 
 
 class Unseekable(io.RawIOBase):

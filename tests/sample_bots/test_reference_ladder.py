@@ -12,7 +12,7 @@ from sample_bots.catalog import LOWEST_SEARCH
 from sample_bots.compare import play, points, random_opening
 from sample_bots.conversation import Choose
 from sample_bots.ladder import heuristic_players
-from sample_bots.ladder.levels import LADDERS, FixedDepthPlayer, describe, ladder_player, level_of
+from sample_bots.ladder.levels import LADDERS, FixedDepthPlayer, ladder_player, level_of
 from sample_bots.minimax import minimax_mover
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
 from sample_bots.random_bot import random_mover
@@ -65,8 +65,8 @@ def test_searches_begin_above_the_other_levels() -> None:
         game = parse_game(name)
         assert not level_of(game, highest).searches
         assert level_of(game, highest + 1).searches
-        assert describe(game)[0] == "plays any legal move"
-        assert len(describe(game)) == HIGHEST_LEVEL
+        assert level_of(game, LOWEST_LEVEL).about == "plays any legal move"
+        assert len(LADDERS[type(game)]) == HIGHEST_LEVEL
 
 
 @pytest.mark.parametrize("spec", VARIANTS)

@@ -112,12 +112,9 @@ class Versions:
         found = self._listed(select(version).where(version.c.id.in_(last)).order_by(version.c.team_id))
         return {one.team_id: one for one in found}
 
-    def all(self, limit: int, before: int | None = None) -> list[Version]:
-        """Return versions of all teams, newest first: at most ``limit``, with ids below ``before``."""
-        query = select(version).order_by(version.c.id.desc()).limit(limit)
-        if before is not None:
-            query = query.where(version.c.id < before)
-        return self._listed(query)
+    def all(self, limit: int) -> list[Version]:
+        """Return versions of all teams, newest first: at most ``limit``."""
+        return self._listed(select(version).order_by(version.c.id.desc()).limit(limit))
 
     def unfinished(self) -> list[Version]:
         """Return the versions that wait for a check or whose check was interrupted, oldest first."""

@@ -13,7 +13,6 @@ OFF = 8
 """Number of bits below the line's first place, for stones that a push moves off that end."""
 EFFECT_REMOVED = 16
 EFFECT_OWN = 18
-NOTHING = NO_PLACE | NO_PLACE << 4 | NO_PLACE << 8 | NO_PLACE << 12
 
 
 @kernel

@@ -16,9 +16,6 @@ import numpy as np
 from tournaments.analysis.evidence import Evidence
 from tournaments.analysis.ratings.normal import LEVEL, beta_quantiles, beta_share
 
-ELO = 400 / log(10)
-"""Elo per unit of log odds (Elo 1978)."""
-
 NORMALIZED_ELO_PER_DEVIATION = 800 / log(10)
 """Normalized Elo of a score that lies one standard deviation of a game above one half.  Chosen by Van den
 Bergh ("Comments on normalized Elo", cantate.be/Fishtest) so that both kinds of Elo agree for small

@@ -74,15 +74,11 @@ class ScoreScale(PenalisedLikelihood):
         slope = np.array([-0.5, 0.0, 0.5])[:, None, None] - chances.balance[0] / 2
         return slope * chances.rise[0], np.zeros_like(slope)
 
-    def lead(self, difference: float) -> float:
-        """Return the model's d for a difference in strength."""
-        return float(_leads(np.array([difference]), self._push, self._nu)[0].item())
-
     def _chances(self, points: Array) -> "_Chances":
         one, other = self._pairings
         lead, rise, bend = (
             np.take(of_pairings, self._pairing_of, axis=1)
-            for of_pairings in _leads(points[:, one] - points[:, other], self._push, self._nu)
+            for of_pairings in leads(points[:, one] - points[:, other], self._push, self._nu)
         )
         lead, bend = lead * self._sign, bend * self._sign
         ahead = lead + self._push
@@ -140,7 +136,7 @@ def _curvature(bends: Array) -> Array:
     return curvature
 
 
-def _leads(difference: Array, push: float, nu: float) -> tuple[Array, Array, Array]:
+def leads(difference: Array, push: float, nu: float) -> tuple[Array, Array, Array]:
     """Return the leads that give the expected scores of differences in strength.
 
     With S(u) = P(win) + P(draw) / 2 at a lead of u with the advantage, and F(d) = (S(d + a) + S(d - a)) / 2,

@@ -211,7 +211,7 @@ def _upload(files: Iterable[tuple[str, bytes, bool]], top: str | None, left_out:
         (SubmittedFile(_composed(path[skip:]), content, executable) for path, content, executable in files),
         key=lambda file: file.path,
     )
-    return Upload(tuple(submitted), top, tuple(sorted(left_out)))
+    return Upload(tuple(submitted), tuple(sorted(left_out)))
 
 
 def _composed(path: str) -> str:

@@ -33,8 +33,6 @@ class Upload:
 
     files: tuple[SubmittedFile, ...]
     """Files by path, in ascending order of code points; at least one."""
-    stripped: str | None = None
-    """The only folder at the top of the upload, which was removed from all paths; None if there was none."""
     passed_over: tuple[str, ...] = ()
     """Paths of files and whole folders that were left out, as no part of a bot: the first hundred, in
     ascending order."""

@@ -23,8 +23,6 @@ from tournaments.reporting.tables import json_text
 
 FAILED = 1
 """Exit status if the version did not qualify."""
-NOT_SUBMITTED = 2
-"""Exit status if there is something to put right first; also of bad usage."""
 
 
 @click.command("submit")

@@ -48,8 +48,6 @@ MESSAGES_PER_S = 50.0
 """Rate of messages from a bot.  A bot sends one for each of its moves, of which it makes a few per second."""
 SILENCE_S = 30.0
 """Seconds without a message after which a connection is lost."""
-ALIVE_S = 10.0
-"""Seconds between two messages ``alive``."""
 WAITING = 1_000
 """Maximum number of messages that wait to be sent to a bot; a game has some hundred lines."""
 NETWORK_S = 5.0
