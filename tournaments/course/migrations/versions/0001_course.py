@@ -7,8 +7,6 @@ from tournaments.database.migrations import forbid_changes
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 MOMENT = sa.String(27)
 TABLES = (

@@ -5,8 +5,6 @@ from alembic import op
 
 revision = "0005"
 down_revision = "0004"
-branch_labels = None
-depends_on = None
 
 MOMENT = sa.String(27)
 DIGEST = sa.String(64)

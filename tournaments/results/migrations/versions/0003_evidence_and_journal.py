@@ -13,8 +13,6 @@ from tournaments.database.migrations import forbid_changes
 
 revision = "0003"
 down_revision = "0002"
-branch_labels = None
-depends_on = None
 
 COLUMNS = ("pair", "opening", "fingerprint", "swapped")
 

@@ -13,8 +13,6 @@ from tournaments.results.packing import unpacked
 
 revision = "0004"
 down_revision = "0003"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

@@ -12,8 +12,6 @@ from tournaments.results.chain import Item, adopted_item, extend, game_item, rul
 
 revision = "0005"
 down_revision = "0004"
-branch_labels = None
-depends_on = None
 
 KEPT = {"game": ("key", "a game that was kept is never changed"), "chain": ("number", "it is only added to")}
 """Table -> its primary key, and the error message of a change."""

@@ -14,8 +14,6 @@ from tournaments.results.packing import unpacked
 
 revision = "0006"
 down_revision = "0005"
-branch_labels = None
-depends_on = None
 
 COLUMN = sa.Column(
     "deficit_permille", sa.Integer, comment="by which the winner was behind at most, of all seeds"

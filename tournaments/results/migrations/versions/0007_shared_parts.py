@@ -15,8 +15,6 @@ from tournaments.results.packing import as_columns, is_split, numbers_of, whole
 
 revision = "0007"
 down_revision = "0006"
-branch_labels = None
-depends_on = None
 
 CHAIN = ("chain", "number", "it is only added to")
 """The table, its primary key, and the error message of a change."""
