@@ -73,5 +73,5 @@ def _student(course: Course, number: int, now: datetime) -> Student:
 
 def _able(course: Course, account: Account, address: str, now: datetime) -> Student:
     password = secrets.token_urlsafe()
-    course.accounts.set_password(account.id, password)
+    course.accounts.keep_password(account.id, course.accounts.hash_password(password))
     return Student(account.login, password, address, course.tokens.make(account.id, "load", now, None)[0])

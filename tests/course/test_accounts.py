@@ -9,7 +9,15 @@ from statistics import median
 import argon2
 import pytest
 
-from tests.support.courses import FAST_PASSWORDS, NOW, PASSWORD, account_with, add_account, add_student
+from tests.support.courses import (
+    FAST_PASSWORDS,
+    NOW,
+    PASSWORD,
+    account_with,
+    add_account,
+    add_student,
+    set_password,
+)
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, LinkPurpose, Role
 from tournaments.course.people.passwords import PARAMETERS, Passwords
@@ -77,7 +85,7 @@ def test_changes_of_an_account(course: Course) -> None:
         lambda: course.accounts.rename(99, "Nobody"),
         lambda: course.accounts.set_role(99, Role.STUDENT),
         lambda: course.accounts.set_disabled(99, True),
-        lambda: course.accounts.set_password(99, PASSWORD),
+        lambda: set_password(course, 99, PASSWORD),
     )
 
 
@@ -95,7 +103,7 @@ def test_the_last_admin_who_can_sign_in_stays(course: Course) -> None:
     )
     assert course.accounts.get(admin.id) == admin
     course.accounts.set_role(admin.id, Role.ADMIN)
-    course.accounts.set_password(invited.id, PASSWORD)
+    set_password(course, invited.id, PASSWORD)
     assert course.accounts.set_disabled(admin.id, True).disabled
     with pytest.raises(CourseError, match="the last admin"):
         course.accounts.set_disabled(invited.id, True)
@@ -137,7 +145,7 @@ def test_a_password_has_10_to_200_characters(course: Course) -> None:
     ):
         password = "x" * (length // 2) + "\u0301" * ((length + 1) // 2)
         with pytest.raises(CourseError, match=sentence):
-            course.accounts.set_password(student.id, password)
+            set_password(course, student.id, password)
         assert account_with(course, student.login, password) is None
     assert account_with(course, student.login, PASSWORD) == student
 
@@ -145,7 +153,7 @@ def test_a_password_has_10_to_200_characters(course: Course) -> None:
 def test_a_password_has_any_characters(course: Course) -> None:
     student = add_student(course)
     for password in ("x" * 10, "x" * 200, "ö" * 200, "\0" * 10, "\ud800" * 10, "🐎" * 10):
-        course.accounts.set_password(student.id, password)
+        set_password(course, student.id, password)
         assert account_with(course, student.login, password) == student
         assert account_with(course, student.login, password[:-1] + "y") is None
 
@@ -231,7 +239,7 @@ def test_an_unknown_login_takes_as_long() -> None:
 def test_access_ends_with_a_change_of_the_password_and_with_being_disabled(course: Course) -> None:
     student, other = add_student(course), add_student(course)
     changes: list[Callable[[], object]] = [
-        lambda: course.accounts.set_password(student.id, ANOTHER),
+        lambda: set_password(course, student.id, ANOTHER),
         lambda: course.accounts.set_disabled(student.id, True),
     ]
     for change in changes:
@@ -249,5 +257,5 @@ def test_access_ends_with_a_change_of_the_password_and_with_being_disabled(cours
 def test_common_passwords_are_refused(course: Course, password: str) -> None:
     student = add_student(course)
     with pytest.raises(CourseError, match="is a common one"):
-        course.accounts.set_password(student.id, password)
+        set_password(course, student.id, password)
     assert account_with(course, student.login, PASSWORD) is not None

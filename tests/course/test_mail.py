@@ -20,6 +20,7 @@ from tests.support.courses import (
     add_version,
     after,
     decide,
+    use_link,
 )
 from tests.support.statement_faults import InjectedError, fault_before
 from tournaments.course.challenges import Side
@@ -241,7 +242,7 @@ def test_a_link_that_is_void_is_not_sent(scene: Scene, how: str) -> None:
         if failed:
             course.outbox.failed(scene.waiting()[0].id, "550 nobody", NOW)
         if how == "used":
-            course.links.use(secret, PASSWORD, NOW)
+            use_link(course, secret, PASSWORD, NOW)
         else:
             course.accounts.set_disabled(scene.ada.id, True)
             course.accounts.set_disabled(scene.ada.id, False)

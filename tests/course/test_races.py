@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Barrier, Thread
 
-from tests.support.courses import FAST_PASSWORDS, NOW, account_with, add_account, add_student
+from tests.support.courses import FAST_PASSWORDS, NOW, account_with, add_account, add_student, use_link
 from tests.support.store_locations import to_argument
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, CourseError, LinkPurpose, Role, Version
@@ -82,7 +82,7 @@ def test_a_link_is_used_once(course: Course) -> None:
     student = course.accounts.add("student-1", "Student 1", Role.STUDENT, None, NOW)
     secret = course.links.make(student.id, LinkPurpose.INVITATION, NOW)
     passwords = [f"password {number} of all" for number in range(THREADS)]
-    results = at_once([partial(course.links.use, secret, password, NOW) for password in passwords])
+    results = at_once([partial(use_link, course, secret, password, NOW) for password in passwords])
     (winner,) = (number for number, result in enumerate(results) if not isinstance(result, CourseError))
     assert all("used already" in sentence for sentence in refused(results))
     for number, password in enumerate(passwords):

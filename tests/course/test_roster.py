@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.courses import FAST_PASSWORDS, NOW, PASSWORD, add_account, add_student, after
+from tests.support.courses import FAST_PASSWORDS, NOW, PASSWORD, add_account, add_student, after, use_link
 from tournaments.course.course import Course
 from tournaments.course.marked_students import entry_moments, marked_people, roster_at_end
 from tournaments.course.model import FINISH, Account, Competitor, CourseError, Event, LinkPurpose, Role
@@ -210,7 +210,7 @@ def test_students_are_invited(course: Course) -> None:
 
 def test_the_same_roster_again_changes_nothing(course: Course) -> None:
     links = enrol(course, THREE, NOW).links
-    course.links.use(links["student-1"], PASSWORD, NOW)
+    use_link(course, links["student-1"], PASSWORD, NOW)
     session, _ = course.sessions.start(1, NOW)
     before = (course.accounts.all(), course.teams.all())
     for _ in range(2):

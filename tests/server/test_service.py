@@ -13,7 +13,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.server.harness import ENDS_WITHIN_S, GAME, FakeChecks, bot, open_service, starter, until
-from tests.support.courses import FAST_PASSWORDS, NOW, add_student
+from tests.support.courses import FAST_PASSWORDS, NOW, add_student, use_link
 from tests.support.databases import database_of
 from tournaments.bots.manifest import manifest_of
 from tournaments.bots.storage import MissingContentError, content_digest
@@ -326,7 +326,7 @@ async def test_the_demo_course_is_made_once(tmp_path: Path) -> None:
             files = {file.path: file.content for file in upload.files}
             assert manifest_of(tomllib.loads(files["bot.toml"].decode())).command[-1] in files
 
-        course.links.use(links["lecturer"], "a long password", NOW)
+        use_link(course, links["lecturer"], "a long password", NOW)
         course.settings.change(title="My course", standings_for="nobody")
         assert sorted(await recorder.set_up()) == students
         assert (len(recorder.uploads), len(course.accounts.all())) == (2, 4)

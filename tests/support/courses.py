@@ -42,7 +42,17 @@ def add_student(course: Course, team: Team | None = None, login: str | None = No
 def add_account(course: Course, role: Role, login: str, team: Team | None = None) -> Account:
     """Add an account with a password."""
     account = course.accounts.add(login, f"Name of {login}", role, team.id if team else None, NOW)
-    return course.accounts.set_password(account.id, PASSWORD)
+    return set_password(course, account.id, PASSWORD)
+
+
+def set_password(course: Course, account_id: int, password: str) -> Account:
+    """Set the password of an account."""
+    return course.accounts.keep_password(account_id, course.accounts.hash_password(password))
+
+
+def use_link(course: Course, secret: str, password: str, now: datetime) -> Account:
+    """Set the password of the account of a link."""
+    return course.links.use_hashed(secret, course.accounts.hash_password(password), now)
 
 
 def account_with(course: Course, login: str, password: str) -> Account | None:

@@ -17,7 +17,7 @@ import httpx2
 import trio
 from starlette.responses import Response
 
-from tests.support.courses import FAST_PASSWORDS, NOW
+from tests.support.courses import FAST_PASSWORDS, NOW, set_password
 from tournaments.course.course import Course
 from tournaments.course.mail.outbox import MailHome
 from tournaments.course.model import Account, Role, Team
@@ -158,7 +158,7 @@ def _add_people(course: Course) -> None:
     for role, login in LOGINS.items():
         team_id = team_ids.get(role)
         account = course.accounts.add(login, login, Role("student" if team_id else role), team_id, NOW)
-        course.accounts.set_password(account.id, PASSWORD)
+        set_password(course, account.id, PASSWORD)
 
 
 @dataclass

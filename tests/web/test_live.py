@@ -16,7 +16,7 @@ from referee.judge.results import GameRecord
 from referee.live_feed import Move, Snapshot
 from referee.playing import Job
 from tests.support.builders import make_player
-from tests.support.courses import NOW
+from tests.support.courses import NOW, use_link
 from tests.support.random_games import game_of_length, random_game
 from tests.web.played_course import Played, open_played
 from tests.web.site import World
@@ -141,7 +141,7 @@ def disable(world: World) -> None:
 
 def reset_password(world: World) -> None:
     link = world.course.links.make(world.accounts["student"].id, LinkPurpose.RESET, NOW)
-    world.course.links.use(link, "another long password", NOW)
+    use_link(world.course, link, "another long password", NOW)
 
 
 @pytest.mark.parametrize(

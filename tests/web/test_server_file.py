@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.courses import FAST_PASSWORDS, NOW
+from tests.support.courses import FAST_PASSWORDS, NOW, use_link
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.course.course import Course
 from tournaments.course.model import Role
@@ -222,7 +222,7 @@ def test_the_first_admin_is_invited_until_there_is_a_password(place: Location) -
         assert first is not None
         assert second is not None
         assert course.links.find(first, NOW) is None
-        admin = course.links.use(second, "a long password", NOW + timedelta(days=2))
+        admin = use_link(course, second, "a long password", NOW + timedelta(days=2))
         assert (admin.login, admin.role) == ("admin", Role.ADMIN)
         assert invite_first_admin(course, NOW + timedelta(days=3)) is None
         assert len(course.accounts.all()) == 1

@@ -11,7 +11,7 @@ from itsdangerous import URLSafeTimedSerializer
 from starlette.responses import Response
 from trio.testing import wait_all_tasks_blocked
 
-from tests.support.courses import FAST_PASSWORDS, NOW, add_student, note
+from tests.support.courses import FAST_PASSWORDS, NOW, add_student, note, use_link
 from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose
 from tournaments.database.base import Location
@@ -125,8 +125,11 @@ async def test_the_cache_keeps_the_newest_sessions(scene: Scene) -> None:
 CHANGES: dict[str, Callable[[Scene], object]] = {
     "signed out": lambda scene: scene.course.sessions.end(scene.secret),
     "disabled": lambda scene: scene.course.accounts.set_disabled(scene.student.id, True),
-    "a link used": lambda scene: scene.course.links.use(
-        scene.course.links.make(scene.student.id, LinkPurpose.RESET, NOW), "another long password", NOW
+    "a link used": lambda scene: use_link(
+        scene.course,
+        scene.course.links.make(scene.student.id, LinkPurpose.RESET, NOW),
+        "another long password",
+        NOW,
     ),
     "too old": lambda scene: setattr(scene, "now", scene.session.expires_at + timedelta(seconds=1)),
 }

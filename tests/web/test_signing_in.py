@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.support.courses import set_password
 from tests.support.databases import database_of
 from tests.web.site import BROWSER, CSRF, ORIGIN, PASSWORD, Browser, World, open_world
 from tournaments.course.model import LinkPurpose
@@ -233,7 +234,7 @@ async def test_a_new_password_overtakes_what_is_done_with_the_old_one(
         def overtaken(login: str, password: str) -> object:
             found = check(login, password)
             assert found is not None
-            accounts.set_password(found[0].id, NEW)
+            set_password(world.course, found[0].id, NEW)
             return found
 
         monkeypatch.setattr(accounts, "check_password", overtaken)

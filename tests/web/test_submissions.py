@@ -14,7 +14,7 @@ import trio
 from starlette import formparsers
 
 from sample_bots.starters_catalog import STARTERS
-from tests.support.courses import NOW
+from tests.support.courses import NOW, set_password
 from tests.web.played_course import SECRET, Played
 from tests.web.site import BROWSER, Browser
 from tournaments.bots.storage import ContentError
@@ -54,7 +54,7 @@ async def send_bot(browser: Browser, content: bytes = BOT) -> Any:
 
 def end_access(course: Course, account: Account) -> None:
     """End the sessions and the tokens of an account."""
-    course.accounts.set_password(account.id, "another long password")
+    set_password(course, account.id, "another long password")
     course.tokens.revoke_all(account.id)
 
 

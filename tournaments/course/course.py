@@ -69,7 +69,7 @@ class Course:
         self.accounts = Accounts(people, passwords)
         self.teams = Teams(people)
         self.sessions = Sessions(self._transactions, ending=people)
-        self.links = Links(people, passwords, self.outbox.add_link)
+        self.links = Links(people, self.outbox.add_link)
         self.tokens = Tokens(people, using=self._transactions.group(USES))
         self.versions = Versions(self._transactions, self.outbox.add_check)
         self.competitions = Competitions(self._transactions, self.outbox.add_tournament)

@@ -68,10 +68,6 @@ class Accounts:
         with self._transactions.writing() as connection:
             return keep_password(connection, account_id, kept)
 
-    def set_password(self, account_id: int, password: str) -> Account:
-        """Hash a new password and store it.  Raises CourseError."""
-        return self.keep_password(account_id, self.hash_password(password))
-
     def check_password(self, login: str, password: str) -> tuple[Account, str] | None:
         """Return the account with this login and password, and the password's hash; None if there is none.
 

@@ -18,7 +18,6 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, sel
 
 from tournaments.course.model import Account, CourseError, LinkPurpose, Session, Token
 from tournaments.course.people.accounts import account_of, delete_unsent_links, end_link, keep_password
-from tournaments.course.people.passwords import Passwords
 from tournaments.course.schema import account, link, mail, session, token
 from tournaments.course.texts import person_name
 from tournaments.course.transactions import Transactions
@@ -71,7 +70,6 @@ class Links:
     def __init__(
         self,
         transactions: Transactions,
-        passwords: Passwords,
         mail: Callable[[int, LinkPurpose, datetime, datetime], str | None] = lambda *_: None,
     ) -> None:
         """``mail`` is called for a new link, with the moments of its end and of now.
@@ -79,7 +77,6 @@ class Links:
         It returns the secret of a link that goes out by mail, or None for a link that does not.
         """
         self._transactions = transactions
-        self._passwords = passwords
         self._mail = mail
 
     def make(self, account_id: int, purpose: LinkPurpose, now: datetime, days: int = VALID_DAYS) -> str:
@@ -111,15 +108,6 @@ class Links:
         with self._transactions.reading() as connection:
             row = connection.execute(query).one_or_none()
             return None if row is None else (account_of(row), LinkPurpose(row.purpose))
-
-    def use(self, secret: str, password: str, now: datetime) -> Account:
-        """Hash a password and set it with a link; see ``use_hashed``.
-
-        Raises CourseError if the link is void, or the password is not accepted, which leaves it valid.
-        """
-        if self.find(secret, now) is None:  # before the costly hash
-            raise CourseError(VOID)
-        return self.use_hashed(secret, self._passwords.hash(password), now)
 
     def use_hashed(self, secret: str, kept: str, now: datetime) -> Account:
         """Set the password with a link, given its hash.  Of two simultaneous uses of a link one succeeds.
