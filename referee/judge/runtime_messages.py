@@ -30,8 +30,6 @@ SEARCHED_END = 400
 class Hint(NamedTuple):
     """One kind of error message."""
 
-    runtime: str
-    """The language or runtime that prints the message; empty for texts of the system."""
     pattern: str
     """A regular expression that is searched for in the last words."""
     fault: str
@@ -47,21 +45,18 @@ JAVA_HEAP = "give its command a heap that fits, for example java -Xmx{heap}m"
 
 HINTS = {
     "java-heap": Hint(
-        "Java",
         r"OutOfMemoryError: (Java heap space|GC overhead)|OutOfMemory encountered: Java heap",
         MEMORY,
         "its Java heap is full",
         "keep less, or if a bot may hold more, give its command a larger heap, for example java -Xmx{heap}m",
     ),
     "threads-java": Hint(
-        "Java",
         r"unable to create (new )?native thread",
         "",
         "it started more processes or threads than a bot may have at the same time",
         FEWER_PROCESSES,
     ),
     "java-memory": Hint(
-        "Java",
         r"OutOfMemoryError|os::commit_memory\(.{0,200}errno=12"
         r"|Could not (reserve|allocate).{0,200}(heap|space|memory|card)"
         r"|insufficient memory for the Java Runtime|Native memory allocation .{0,200}failed",
@@ -70,14 +65,12 @@ HINTS = {
         JAVA_HEAP,
     ),
     "node-memory": Hint(
-        "Node",
         r"heap out of memory|Array buffer allocation failed|Fatal process out of memory",
         MEMORY,
         "Node found no memory for its heap, or for a buffer",
         "keep less, and bound its heap with node --max-old-space-size={heap}",
     ),
     "go-memory": Hint(
-        "Go",
         r"runtime: (cannot allocate memory|out of memory)|fatal error: (out of memory|cannot allocate memory"
         r"|failed to reserve page summary)",
         MEMORY,
@@ -85,31 +78,27 @@ HINTS = {
         "keep less, for example in smaller maps and slices, and set GOMEMLIMIT={heap}MiB (Go 1.19 or newer)",
     ),
     "rust-memory": Hint(
-        "Rust",
         r"memory allocation of \d+ bytes failed",
         MEMORY,
         "an allocation in Rust failed",
         "keep less: fewer entries in its table, and Vec::with_capacity instead of a Vec that doubles",
     ),
     "cplusplus-memory": Hint(
-        "C++",
         r"\bbad_alloc\b|\bbad_array_new_length\b",
         MEMORY,
         "an allocation in C++ failed",
         "keep less: fewer entries in its table, and reserve() instead of a vector that doubles",
     ),
     "python-memory": Hint(
-        "Python",
         r"\bMemoryError\b",
         MEMORY,
         "Python found no more memory",
         "keep less: fewer entries in its dictionaries, boards as bytes or one int, lru_cache with a maxsize",
     ),
     "lua-memory": Hint(
-        "Lua", r"\bnot enough memory\b", MEMORY, "Lua found no more memory", "keep less in its tables"
+        r"\bnot enough memory\b", MEMORY, "Lua found no more memory", "keep less in its tables"
     ),
     "dotnet-memory": Hint(
-        "C#",
         r"OutOfMemoryException|Garbage collector could not allocate|GC heap initialization failed"
         r"|0x8007000E|^Out of memory\.|[Mm]ono.{0,200}out of memory",
         MEMORY,
@@ -117,9 +106,8 @@ HINTS = {
         "keep less: fewer entries in its dictionaries, and arrays of structs instead of objects (Mono: "
         "MONO_GC_PARAMS=max-heap-size={heap}m)",
     ),
-    "memory": Hint("", r"[Cc]annot allocate memory|\bENOMEM\b", MEMORY, "the system refused memory", FEWER),
+    "memory": Hint(r"[Cc]annot allocate memory|\bENOMEM\b", MEMORY, "the system refused memory", FEWER),
     "read-only": Hint(
-        "",
         r"[Rr]ead-only file system|\bEROFS\b",
         READ_ONLY,
         "the file or folder is read-only in the sandbox",
@@ -127,21 +115,18 @@ HINTS = {
         "TMPDIR names (both are gone after the game), or print to standard error",
     ),
     "file-size": Hint(
-        "",
         r"[Ff]ile too large|\bEFBIG\b|File size limit exceeded",
         TOO_LARGE,
         "it wrote a file larger than a bot's files may be",
         "write less",
     ),
     "no-space": Hint(
-        "",
         r"[Nn]o space left on device|\bENOSPC\b|Disk full\. Path",
         DISK_FULL,
         "the space for a bot's files in the sandbox is limited, and full",
         "write less",
     ),
     "open-files": Hint(
-        "",
         r"[Tt]oo many open files|\bEMFILE\b",
         TOO_MANY,
         "it has too many files open at the same time",
@@ -150,7 +135,7 @@ HINTS = {
 }
 """Name -> hint.  The first one that fits is taken."""
 
-NEAR_THE_LIMIT = Hint("", "", MEMORY, "it was near the limit when it was killed by {signal}", FEWER)
+NEAR_THE_LIMIT = Hint("", MEMORY, "it was near the limit when it was killed by {signal}", FEWER)
 """Hint for a bot that left no error message."""
 SIGXFSZ = HINTS["file-size"]
 

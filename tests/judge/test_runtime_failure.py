@@ -9,7 +9,7 @@ from referee.judge.faults import CAUSE_WAIT_US, MAX_MESSAGE_LINES
 from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
 from referee.judge.match import MAX_QUEUED_LINES
 from referee.judge.results import Reason
-from referee.judge.runtime_messages import HINTS, begins_error_message, classify_exit
+from referee.judge.runtime_messages import HINTS, MEMORY, begins_error_message, classify_exit
 from tests.support.judging import Judged
 
 MESSAGES = {
@@ -264,8 +264,8 @@ def test_the_note_names_the_same_heap_as_the_sentence() -> None:
 
 
 def test_every_runtime_has_advice() -> None:
-    runtimes = {hint.runtime for hint in HINTS.values() if hint.fault}
-    assert runtimes == {"Java", "Node", "Go", "Rust", "C++", "Python", "Lua", "C#", ""}
+    runtimes = {name.partition("-")[0] for name, hint in HINTS.items() if hint.fault == MEMORY}
+    assert runtimes == {"java", "node", "go", "rust", "cplusplus", "python", "lua", "dotnet", "memory"}
     assert all(hint.advice and hint.cause for hint in HINTS.values())
 
 
