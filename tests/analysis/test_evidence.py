@@ -17,7 +17,7 @@ NAMES = ("one", "two", "three")
 def same(one: Ratings, other: Ratings) -> bool:
     return all(
         np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("rating", "low", "high", "games", "covariance", "advantage", "draws", "superiority")
+        for name in ("rating", "low", "high", "games", "covariance", "advantage", "superiority")
     )
 
 

@@ -76,7 +76,6 @@ def test_exchanging_winners_mirrors(played: Played) -> None:
     assert close(mirror.low, -found.high)
     assert close(mirror.superiority, found.superiority.T)
     assert mirror.advantage.low == pytest.approx(-found.advantage.high, abs=1e-5)
-    assert mirror.draws.high == pytest.approx(found.draws.high, abs=1e-7)
 
 
 def test_the_superiority_among_many_bots_is_nearly_that_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +104,7 @@ def test_intervals_are_finite_and_hold_the_estimate(played: Played, anchor: int 
         assert np.isfinite(values).all()
     inside = (found.low < found.rating) & (found.rating < found.high)
     assert inside.tolist() == [index != anchor for index in range(4)]
-    for interval in (found.advantage, found.draws):
-        assert interval.low <= interval.value <= interval.high
+    assert found.advantage.low <= found.advantage.value <= found.advantage.high
     if anchor is not None:
         assert found.low[anchor] == found.rating[anchor] == found.high[anchor] == 1500.0
 
@@ -159,17 +157,13 @@ def test_groups_that_never_met() -> None:
     assert found.likelihood_of_superiority(0, 2) == pytest.approx(0.5)
 
 
-def test_the_advantage_and_the_share_of_draws_are_found() -> None:
+def test_the_advantage_is_found() -> None:
     games = [game(one, other, 0 if turn % 4 else 1) for turn in range(40) for one, other in PAIRINGS]
     found = rate(evidence_of(NAMES, games))
     # Three of four games are won by the first bot: 400 log10(3) Elo.
     assert found.advantage.value == pytest.approx(190.8, abs=2.0)
     assert found.advantage.low > 100
     assert close(found.rating, np.zeros(4))
-    drawn = rate(match(40, 20, 40)).draws
-    assert drawn.value == pytest.approx(0.2, abs=0.01)
-    assert drawn.low < 0.2 < drawn.high
-    assert rate(match(40, 0, 40)).draws.high == 0.0
 
 
 def test_the_width_of_an_interval() -> None:
@@ -209,7 +203,7 @@ def test_only_the_intervals_that_are_needed_are_computed(monkeypatch: pytest.Mon
     for needed in ((), (1,), (2, 0, 2), range(4)):
         computed.clear()
         found = rate(evidence, anchor=3, intervals=needed)
-        assert computed == [2, len(set(needed))]
+        assert computed == [1, len(set(needed))]
         assert found.rating.tolist() == whole.rating.tolist()
         assert found.covariance.tolist() == whole.covariance.tolist()
         for bot in range(4):

@@ -9,7 +9,7 @@ from tournaments.analysis.ratings.bradley_terry import Array, Likelihood
 def recorded_intervals(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that receives, for each rating, the numbers of intervals that are computed.
 
-    These are two numbers: of advantage and draws, and of bots.
+    These are two numbers: of the advantage, and of bots.
     """
     computed: list[int] = []
 

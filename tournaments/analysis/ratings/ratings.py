@@ -50,12 +50,8 @@ class Ratings:
     covariance: Array
     """Of the ratings, (bots, bots): the variance of a difference is cov[i, i] + cov[j, j] - 2 cov[i, j].  An
     approximation that is good for balanced results; to compare two bots use ``likelihood_of_superiority``."""
-    anchor: int | None
-    """The bot whose rating was given; None if the bots with games have the average 0."""
     advantage: Interval
     """Advantage of moving first, from the expected score of equal bots; zeros if it is not identifiable."""
-    draws: Interval
-    """Probability of a draw between equal bots, if neither had the advantage; zeros if there was no draw."""
     model: ScoreScale = field(repr=False)
     point: Array = field(repr=False)
     """The most likely strengths."""
@@ -148,9 +144,9 @@ def rate(
     players = len(evidence.names)
     chances = BradleyTerry(results_of(evidence), ghosts)
     fitted = chances.peak()
-    others = np.eye(chances.parameters)[players:]
-    factors = variance_factors(chances, fitted, evidence, others)
-    least, most = ends(chances, fitted, others, factors * quantile(evidence) / 2)
+    of_advantage = np.eye(chances.parameters)[players : players + (chances.advantage is not None)]
+    factors = variance_factors(chances, fitted, evidence, of_advantage)
+    least, most = ends(chances, fitted, of_advantage, factors * quantile(evidence) / 2)
     model = ScoreScale(chances, fitted)
     peak = model.peak()
     contrasts = _contrasts(evidence, anchor)
@@ -163,12 +159,10 @@ def rate(
     spread = np.sqrt(factors)
     covariance = contrasts @ solve(model.at(peak[None]).curvature[0], contrasts.T)
     rating = contrasts @ peak
-    advantage, draws = Interval(0.0, 0.0, 0.0), Interval(0.0, 0.0, 0.0)
+    advantage = Interval(0.0, 0.0, 0.0)
     if chances.advantage is not None:
         shares = (chances.first_share(x, fitted) for x in (fitted[players], least[0], most[0]))
         advantage = Interval(*(float(ELO * np.log(share / (1 - share))) for share in shares))
-    if chances.log_nu is not None:
-        draws = Interval(*(_draw_share(x) for x in (fitted[chances.log_nu], least[-1], most[-1])))
     return Ratings(
         evidence=evidence,
         rating=ELO * rating + shift,
@@ -176,9 +170,7 @@ def rate(
         high=ELO * high + shift,
         games=evidence.unique.astype(np.float64),
         covariance=ELO**2 * covariance * np.outer(spread, spread),
-        anchor=anchor,
         advantage=advantage,
-        draws=draws,
         model=model,
         point=peak,
     )
@@ -203,8 +195,3 @@ def _contrasts(evidence: Evidence, anchor: int | None) -> Array:
         known = evidence.unique > 0 if evidence.unique.any() else np.ones(players, dtype=bool)
         contrasts -= known / max(int(known.sum()), 1)
     return contrasts
-
-
-def _draw_share(log_nu: float) -> float:
-    """Return nu / (2 + nu)."""
-    return float(1 / (1 + 2 * np.exp(-log_nu)))
