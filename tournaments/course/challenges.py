@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, case, func, insert, select, update
 
+from referee.judge.verdict_text import counted
 from tournaments.course.model import BotChoice, Challenge, ChallengeState, CourseError
 from tournaments.course.schema import challenge, challenge_consent
 from tournaments.course.settings import Settings, day_of, moment_text
@@ -60,7 +61,8 @@ def may_challenge(settings: Settings, now: datetime, used: Usage, pairs: int = 1
         return None
     daily, tomorrow = settings.challenge_pairs_per_day, moment_text(settings, day_of(settings, now)[1])
     used_up = "and yours are used up" if left == 0 else f"and {left} of yours are left"
-    return f"A team has {_pairs(daily or 0)} of games a day, {used_up}: the next day begins {tomorrow}."
+    pairs_a_day = counted(daily or 0, "pair")
+    return f"A team has {pairs_a_day} of games a day, {used_up}: the next day begins {tomorrow}."
 
 
 def may_be_opponent(
@@ -247,7 +249,3 @@ def _challenge_of(row: Any) -> Challenge:
     )
     values["state"] = ChallengeState(values["state"])
     return Challenge(bot=bot, opponent=opponent, **values)
-
-
-def _pairs(count: int) -> str:
-    return "1 pair" if count == 1 else f"{count} pairs"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from referee.judge.verdict_text import counted
 from tournaments.course.settings import Settings, day_of, moment_text
 
 MIB = 1 << 20
@@ -49,11 +50,12 @@ def may_upload(
         return f"The deadline was {moment_text(settings, settings.deadline)}."
     total = settings.uploads_total
     if total is not None and uploads_before >= total:
-        return f"A team has {_uploads(total)} in all, and yours are used up."
+        return f"A team has {counted(total, 'upload')} in all, and yours are used up."
     daily = settings.uploads_per_day
     if daily is not None and uploads_today >= daily:
         tomorrow = moment_text(settings, day_of(settings, now)[1])
-        return f"A team has {_uploads(daily)} a day, and yours are used up: the next day begins {tomorrow}."
+        uploads = counted(daily, "upload")
+        return f"A team has {uploads} a day, and yours are used up: the next day begins {tomorrow}."
     return _storage_problem(settings, storage)
 
 
@@ -78,7 +80,3 @@ def _storage_problem(settings: Settings, storage: Storage) -> str | None:
 
 def _megabytes(size: int) -> str:
     return f"{size / MIB:.1f}"
-
-
-def _uploads(count: int) -> str:
-    return "1 upload" if count == 1 else f"{count} uploads"

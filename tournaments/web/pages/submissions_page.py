@@ -10,6 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from referee.judge.verdict_text import counted
 from sample_bots.starters_catalog import STARTERS
 from tournaments.bots.upload.archive import read_folder
 from tournaments.bots.upload.limits import MEBIBYTE, Upload, UploadError, UploadLimits, size_text
@@ -82,17 +83,13 @@ def uploads_left(records: TeamRecords, settings: Settings) -> list[str]:
     """Return the number of uploads left under each limit, in words."""
     left = []
     if settings.uploads_per_day is not None:
-        left.append(_left(settings.uploads_per_day - records.today, "today"))
+        left.append(f"{counted(max(settings.uploads_per_day - records.today, 0), 'upload')} left today")
     if settings.uploads_total is not None:
-        left.append(_left(settings.uploads_total - records.uploads, "in all"))
+        left.append(f"{counted(max(settings.uploads_total - records.uploads, 0), 'upload')} left in all")
     most = settings.team_storage_mb
     if most is not None and 2 * records.stored > most * MEBIBYTE:
         left.append(f"{max(0.0, most - records.stored / MEBIBYTE):.1f} of {most} MiB left for files")
     return left
-
-
-def _left(count: int, when: str) -> str:
-    return f"{max(count, 0)} upload{'' if count == 1 else 's'} left {when}"
 
 
 def team_of(account: Account) -> int:
@@ -195,7 +192,7 @@ def received_text(version: Version, files: Upload, is_new: bool) -> str:
     if not is_new:
         return f"These are the same files as version {version.number}'s: nothing was changed."
     count = len(files.files)
-    sentence = f"Version {version.number} was received: {count} file{'' if count == 1 else 's'}."
+    sentence = f"Version {version.number} was received: {counted(count, 'file')}."
     if files.passed_over:
         names = ", ".join(files.passed_over[:SHOWN]) + (", ..." if len(files.passed_over) > SHOWN else "")
         sentence += f" Left out, as no part of a bot: {names}."

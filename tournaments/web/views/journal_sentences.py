@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from referee.judge.verdict_text import counted
 from tournaments.course.model import Event
 from tournaments.course.settings import Settings
 
@@ -25,10 +26,6 @@ GROUPS = {
 """Beginning of an action, up to its dot -> its words in the filter of the journal."""
 
 
-def _many(number: int, one: str) -> str:
-    return f"{number} {one}" if number == 1 else f"{number} {one}s"
-
-
 def _added(subject: str, detail: Detail) -> str:
     team = detail.get("team")
     role = str(detail.get("role") or "student")
@@ -43,7 +40,7 @@ def _changed_account(subject: str, detail: Detail) -> str:
 
 def _imported(subject: str, detail: Detail) -> str:
     counts = [
-        _many(len(detail.get("added", ())), "student") + " added",
+        counted(len(detail.get("added", ())), "student") + " added",
         f"{len(detail.get('moved', ()))} moved to another team",
         f"{len(detail.get('renamed', ()))} renamed",
     ]
@@ -85,12 +82,12 @@ def _exported(subject: str, detail: Detail) -> str:
 
 def _made_token(subject: str, detail: Detail) -> str:
     days = detail.get("days")
-    valid = "without an end" if days is None else f"for {_many(days, 'day')}"
+    valid = "without an end" if days is None else f"for {counted(days, 'day')}"
     return f"made the token “{detail.get('name', '')}” of {subject}, valid {valid}"
 
 
 def _challenged(subject: str, detail: Detail) -> str:
-    pairs = f"{_many(detail.get('pairs', 1), 'pair')} of games"
+    pairs = f"{counted(detail.get('pairs', 1), 'pair')} of games"
     if "opponent" not in detail:
         return f"asked for {pairs} in {subject}"
     return f"challenged {detail['opponent']} with {detail.get('bot', 'a bot')} to {pairs} ({subject})"
@@ -115,9 +112,9 @@ SENTENCES: Mapping[str, Callable[[str, Detail], str]] = {
     "challenge.consent": lambda subject, detail: (
         f"{'accepted' if detail.get('accepts') else 'stopped accepting'} challenges to {subject}"
     ),
-    "mail.discard": lambda _subject, detail: f"deleted {_many(detail.get('mails', 0), 'held mail')}",
-    "mail.release": lambda _subject, detail: f"released {_many(detail.get('mails', 0), 'held mail')}",
-    "mail.retry": lambda _subject, detail: f"queued {_many(detail.get('mails', 0), 'failed mail')} again",
+    "mail.discard": lambda _subject, detail: f"deleted {counted(detail.get('mails', 0), 'held mail')}",
+    "mail.release": lambda _subject, detail: f"released {counted(detail.get('mails', 0), 'held mail')}",
+    "mail.retry": lambda _subject, detail: f"queued {counted(detail.get('mails', 0), 'failed mail')} again",
     "marks.export": _exported,
     "marks.publish": _about("published the marks of {}"),
     "marks.withdraw": _about("withdrew the published marks of {}"),
