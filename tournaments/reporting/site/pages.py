@@ -254,16 +254,6 @@ class Pages:
         return Markup(time_chart(self.timed, self.view.move_limit_us))
 
     @property
-    def has_intervals(self) -> bool:
-        """True if ratings have intervals."""
-        return self.view.summary.has_intervals
-
-    @property
-    def caveat(self) -> str:
-        """The caveat on the ratings."""
-        return self.view.summary.caveat
-
-    @property
     def advantage(self) -> Interval | None:
         """The advantage of moving first, in Elo."""
         return self.view.summary.ratings.advantage if self.view.summary.games else None
