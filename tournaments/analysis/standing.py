@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Estimate(NamedTuple):
-    """A rating with its 95 % interval, in Elo; without one, its ends are infinite."""
+    """A rating, or another number in Elo, with its 95 % interval; without one, its ends are infinite."""
 
     value: float
     low: float

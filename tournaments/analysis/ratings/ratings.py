@@ -17,6 +17,7 @@ from tournaments.analysis.ratings.dispersion import PAIRS_FOR_INDEPENDENCE, vari
 from tournaments.analysis.ratings.normal import normal_share, student_quantile
 from tournaments.analysis.ratings.profile import Indices, ends, signed_roots
 from tournaments.analysis.ratings.score_scale import ScoreScale
+from tournaments.analysis.standing import Estimate
 
 ELO = 400 / np.log(10)
 """Elo per unit of strength: 400 Elo are odds of ten to one (Elo 1978)."""
@@ -24,15 +25,6 @@ ELO = 400 / np.log(10)
 MOST_PROFILED = 50
 """Maximum number of bots for which all pairs are compared by their likelihoods.  For 50 bots this takes two
 seconds; the time grows with the fourth power of their number."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate and the ends of its 95% interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -50,7 +42,7 @@ class Ratings:
     covariance: Array
     """Of the ratings, (bots, bots): the variance of a difference is cov[i, i] + cov[j, j] - 2 cov[i, j].  An
     approximation that is good for balanced results; to compare two bots use ``likelihood_of_superiority``."""
-    advantage: Interval
+    advantage: Estimate
     """Advantage of moving first, from the expected score of equal bots; zeros if it is not identifiable."""
     model: ScoreScale = field(repr=False)
     point: Array = field(repr=False)
@@ -159,10 +151,10 @@ def rate(
     spread = np.sqrt(factors)
     covariance = contrasts @ solve(model.at(peak[None]).curvature[0], contrasts.T)
     rating = contrasts @ peak
-    advantage = Interval(0.0, 0.0, 0.0)
+    advantage = Estimate(0.0, 0.0, 0.0)
     if chances.advantage is not None:
         shares = (chances.first_share(x, fitted) for x in (fitted[players], least[0], most[0]))
-        advantage = Interval(*(float(ELO * np.log(share / (1 - share))) for share in shares))
+        advantage = Estimate(*(float(ELO * np.log(share / (1 - share))) for share in shares))
     return Ratings(
         evidence=evidence,
         rating=ELO * rating + shift,

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import floor, isfinite, log10
 from typing import NamedTuple
 
-from tournaments.analysis.ratings.ratings import Interval
 from tournaments.analysis.standing import Estimate
 from tournaments.reporting.site.svg import (
     Scale,
@@ -76,7 +75,7 @@ def rating_chart(rows: Sequence[RatingRow], zero: str = "") -> str:
     return drawing(WIDTH, bottom + BOTTOM, title, parts)
 
 
-def interval(estimate: Estimate | Interval) -> str:
+def interval(estimate: Estimate) -> str:
     """Return both ends of an interval; empty if there is none."""
     if not isfinite(estimate.low):
         return ""

@@ -12,8 +12,7 @@ from markupsafe import Markup, escape
 
 from referee.judge.verdict_text import counted, visible
 from referee.version import VERSION
-from tournaments.analysis.ratings.ratings import Interval
-from tournaments.analysis.standing import Standing
+from tournaments.analysis.standing import Estimate, Standing
 from tournaments.reporting.site import words
 from tournaments.reporting.site.bracket_chart import bracket_chart, bracket_of
 from tournaments.reporting.site.charts import (
@@ -254,7 +253,7 @@ class Pages:
         return Markup(time_chart(self.timed, self.view.move_limit_us))
 
     @property
-    def advantage(self) -> Interval | None:
+    def advantage(self) -> Estimate | None:
         """The advantage of moving first, in Elo."""
         return self.view.summary.ratings.advantage if self.view.summary.games else None
 
