@@ -20,7 +20,7 @@ from referee.process.process_tree import has_counters
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import Probe, Run, probe, run_as_bot
 from referee.sandbox.host_resources import default_memory_here, host_memory_bytes, usable_cores
-from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, config_of_directory
+from tournaments.cli.main import DATA_VARIABLE, config_option
 
 if TYPE_CHECKING:  # importing the database layer takes longer than the rest of the command
     from tournaments.database.base import Connections
@@ -353,15 +353,7 @@ def _is_unused(data: Path, configuration: str) -> bool:
     metavar="DIR",
     help="Also look at a server's data directory.  [default: kalarena-data, if it is there]",
 )
-@click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar=CONFIG_VARIABLE,
-    callback=config_of_directory,
-    show_envvar=True,
-    metavar="FILE",
-    help="The server's configuration.  [default: DIR/server.toml, if it is there]",
-)
+@config_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(data: Path | None, config: Path | None, as_json: bool) -> None:
     """Report how well this host can confine bots, what would help, and whether a server's database works.

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -59,6 +60,16 @@ def config_of_directory(context: click.Context, parameter: click.Parameter, valu
     is_same = usual and os.path.realpath(context.params["data"]) == os.path.realpath(usual)
     return value if is_same else None
 
+
+config_option = click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar=CONFIG_VARIABLE,
+    callback=config_of_directory,
+    show_envvar=True,
+    metavar="FILE",
+    help="The server's configuration.  [default: DIR/server.toml, if it is there]",
+)
 
 ESCAPES = "kalarena-escapes"
 """Name of the error handler of standard output, for ``codecs``."""

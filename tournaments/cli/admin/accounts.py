@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from tournaments.cli.admin.opening import config_option, data_option, json_option, open_course
-from tournaments.cli.main import Usage
+from tournaments.cli.admin.opening import data_option, json_option, open_course
+from tournaments.cli.main import Usage, config_option
 from tournaments.course.model import LinkPurpose, Role
 
 

@@ -8,8 +8,8 @@ import click
 from sqlalchemy import URL
 
 from referee.version import VERSION
-from tournaments.cli.admin.opening import config_option, data_option, explained, json_option, server_file
-from tournaments.cli.main import Usage
+from tournaments.cli.admin.opening import data_option, explained, json_option, server_file
+from tournaments.cli.main import Usage, config_option
 from tournaments.course.backup.backup import COURSE_FILE, back_up
 from tournaments.course.backup.database_migration import Moved, MoveError, move
 from tournaments.course.backup.manifest import BackupError, Manifest

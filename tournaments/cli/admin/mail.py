@@ -6,15 +6,8 @@ from pathlib import Path
 
 import click
 
-from tournaments.cli.admin.opening import (
-    config_option,
-    data_option,
-    explained,
-    json_option,
-    open_course,
-    server_file,
-)
-from tournaments.cli.main import Fault, Usage
+from tournaments.cli.admin.opening import data_option, explained, json_option, open_course, server_file
+from tournaments.cli.main import Fault, Usage, config_option
 from tournaments.course.model import Mail, MailKind
 from tournaments.course.texts import email_of
 from tournaments.server.mail.mail_table import Mailing

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tournaments.cli.main import CONFIG_VARIABLE, DATA_VARIABLE, Fault, Usage, config_of_directory
+from tournaments.cli.main import DATA_VARIABLE, Fault, Usage
 from tournaments.course.backup.backup import COURSE_FILE
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError
@@ -23,7 +23,6 @@ from tournaments.web.data_directory import (
     recorded_database,
 )
 from tournaments.web.server_config import (
-    SERVER_FILE,
     ServerFile,
     ServerFileError,
     exists_for_server,
@@ -43,15 +42,6 @@ data_option = click.option(
     show_envvar=True,
     metavar="DIR",
     help="The server's data directory.",
-)
-config_option = click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar=CONFIG_VARIABLE,
-    callback=config_of_directory,
-    show_envvar=True,
-    metavar="FILE",
-    help=f"The server's configuration.  [default: DIR/{SERVER_FILE}, if it is there]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
