@@ -174,13 +174,6 @@ BOUND = {"sched_setaffinity": (203, 122)}
 not leave.  .NET sets the mask of each of its threads to the mask that it has already, and ends if that
 fails."""
 
-DENIED = {
-    **{name: errno.name for errno, calls in REFUSED.items() for name in calls},
-    **{name: examined.errno.name for name, examined in EXAMINED.items()},
-}
-"""Every call that is denied in each game, always or for some arguments (EXAMINED), and the name of its
-errno."""
-
 
 def instruction(code: int, value: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
     """Return a struct sock_filter of linux/filter.h; a jump counts from the instruction after it."""
