@@ -330,14 +330,13 @@ class Match(Generic[S, M]):
 
     def _received(self, event: LineReceived) -> list[Send]:
         player, at, line, usage, _, _ = event
-        is_early = round(at * 1e6) < self._clock.since_us
         if player == self.on_turn and len(line) <= USUAL_CHARACTERS:
-            return self._reply(player, line, usage, is_early=is_early)
+            return self._reply(player, line, usage)
         self._received_bytes[player] += len(line) + 1
         if self._received_bytes[player] > self._wire_bytes:
             return self._lose(player, Reason.FLOOD, "wire-limit", verdict_text.wire_limit(self._wire_bytes))
         if player == self.on_turn:
-            return self._reply(player, line, usage, is_early=is_early)
+            return self._reply(player, line, usage)
         early = self._early[player]
         self._is_answer_to_start = player == self.starting == Side.FIRST and not self.opening
         early.append(event)

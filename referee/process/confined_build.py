@@ -48,7 +48,7 @@ WORK = f"{SCRATCH}/build"
 BEGAN = f"{SCRATCH}/began"
 """File that was written when the build began."""
 MAX_UNDECLARED = 5
-"""Maximum files that the build wrote besides its products whose names are sent."""
+"""Maximum number of undeclared files whose names are sent."""
 # CMake refuses to build where its cache is of another directory, such as a student's own.
 _BUILD = """\
 PATH={path}$PATH
@@ -73,10 +73,13 @@ done
 """Shell script that sends products.  Its exit status is ignored: a product that is missing or incomplete is
 noticed by the receiver."""
 _SENDING_UNDECLARED = """\
-[ -n "$(find {products} -type f -newer {began} 2>/dev/null)" ] || find . -type f -newer {began} |
+[ -n "$(find {products} -type f -newer {began} 2>/dev/null)" ] ||
+  find . -name __pycache__ -prune -o -type f ! -name '*.o' ! -name '*.log' -newer {began} -print |
   head -n {most} | while IFS= read -r f; do printf 'undeclared 0 %s\\0' "$f"; done
 """
-"""Shell commands that send the names of some files that the build wrote, if it wrote none of its products."""
+"""Shell commands that send the names of some files that the build wrote, if it wrote none of its products.
+
+Caches, object files and logs are no files that a bot needs."""
 
 
 class NotBuiltError(Exception):

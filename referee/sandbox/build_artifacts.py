@@ -5,7 +5,7 @@ and a name is only a text, which the caller compares with the expected products.
 
 The stream is a sequence of records, each a text that ends with a NUL: ``copied`` when the bot's directory has
 been copied, ``built`` when the build command has ended with 0, ``KIND SIZE NAME`` for each product, followed
-by its content of SIZE bytes, and ``end``.
+by its content of SIZE bytes, the same with size 0 for some undeclared files, and ``end``.
 """
 
 from dataclasses import dataclass

@@ -391,7 +391,7 @@ def read(*paths: str) -> Mapping[str, Action]:
 def list_root() -> Got:
     """List the directories under /."""
     directories: dict[str, list[str]] = {}
-    for directory in ("/", "/etc", "/dev"):
+    for directory in ("/", "/etc", "/dev", "/var", "/var/lib"):
         try:
             directories[directory] = sorted(os.listdir(directory))
         except OSError as error:

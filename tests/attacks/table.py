@@ -123,6 +123,8 @@ def little_is_there(got: Got, context: Context) -> str | None:
     strange = set(directories.get("/", [])) - USUAL
     strange |= {f"etc/{name}" for name in set(directories.get("/etc", [])) - USUAL_ETC}
     strange |= {f"dev/{name}" for name in set(directories.get("/dev", [])) - USUAL_DEVICES}
+    strange |= {f"var/{name}" for name in set(directories.get("/var", [])) - {"lib"}}
+    strange |= {f"var/lib/{name}" for name in set(directories.get("/var/lib", [])) - {"ghc"}}
     return f"sees {', '.join(sorted(strange)[:12])}" if strange else None
 
 

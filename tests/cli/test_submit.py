@@ -168,6 +168,15 @@ def test_a_link_to_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (bot / "__pycache__").symlink_to(tmp_path / "shared")  # no part of the bot
     pack(bot)
+    (bot / "env" / "lib").mkdir(parents=True)
+    (bot / "env" / "lib" / "module.py").write_text("")
+    (bot / "env" / "pyvenv.cfg").write_text("")
+    (bot / "env" / "lib64").symlink_to("lib")
+    (bot / "node_modules" / ".bin").mkdir(parents=True)
+    (bot / "node_modules" / ".bin" / "tsc").symlink_to("nowhere")
+    package = pack(bot)
+    assert set(names_in(package.content)) == {"bot.py", "env/lib/module.py", "env/pyvenv.cfg"}
+    assert set(package.left_out) == {"__pycache__", "env/lib64", "node_modules/.bin"}
     (bot / "lib").symlink_to(tmp_path / "shared")
     with pytest.raises(SubmitError, match=r"bot/lib is a link to a folder.*: put the folder itself there"):
         pack(bot)

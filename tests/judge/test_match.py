@@ -107,15 +107,6 @@ def test_an_illegal_move_that_came_before_its_turn_is_explained_by_that() -> Non
     assert remark.startswith("The line came before this turn began")
 
 
-def test_a_second_line_of_one_write_came_before_the_extra_turn() -> None:
-    judged = Judged()
-    judged.play("MOVE;1")
-    judged.line(1, "MOVE;1", at=0.5)  # ends in the store
-    assert judged.match.on_turn == 1
-    judged.line(1, "MOVE;1", at=0.25)  # the time of its arrival
-    assert judged.result.detail.split(". ")[1].startswith("The line came before this turn began")
-
-
 def test_an_answer_to_start_is_not_too_early() -> None:
     """The line is the first sign that START was read; it waits for the turn, which begins at once."""
     judged = Judged(asleep=(0,))

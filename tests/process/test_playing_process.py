@@ -52,7 +52,7 @@ def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int, sandbox
         process.send_signal(number)
         _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
-    assert errors == "stopped: the game was stopped\n"
+    assert errors == "stopped: the game has no result\n"
     assert command_lines_with(mark) == []
 
 

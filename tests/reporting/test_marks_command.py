@@ -151,8 +151,8 @@ def test_bots_that_met_no_reference_player_are_named(tmp_path: Path, people: str
     done = marks(tmp_path, people + AGAINST)
     assert [row["mark"] for row in rows_of(done)][-1] == "0"
     assert done.stderr.splitlines() == [
-        f"{tmp_path / 'marks.toml'}: remark: rule '{name}' gives 0 for games against minimax:2 to these, who "
-        f"have none that counts: {whose}"
+        f"{tmp_path / 'marks.toml'}: remark: rule '{name}': these have no game against minimax:2 that "
+        f"counts, and get 0 for it: {whose}"
         for name in ("Strong", "Craft")
     ]
 

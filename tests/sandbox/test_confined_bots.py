@@ -279,8 +279,10 @@ async def test_a_bot_sees_settings_of_its_runtime_outside_of_usr(
         monkeypatch.setattr(visible_files, "RUNTIME_SETTINGS", (str(settings.parent / "*.conf")[1:],))
         visible_files.settings_options.cache_clear()
         player = report_bot(tmp_path / "bot", f"sys.stderr.write(open({str(settings)!r}).read())\n")
-        assert await plays_and_says(player) == "packages"
-    visible_files.settings_options.cache_clear()
+        try:
+            assert await plays_and_says(player) == "packages"
+        finally:
+            visible_files.settings_options.cache_clear()
 
 
 async def test_a_bot_opens_its_own_streams_by_name(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ SOURCES = frozenset(_LANGUAGES.split())
 
 The language D has the suffix .d of the lists of dependencies that cargo and C compilers write.
 """
+SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
 """Files that no confined build may write: sources, the manifest, and files that run commands."""
 
@@ -157,14 +158,19 @@ def _end_of(printed: str) -> str:
 
 
 def _check_line_ends(directory: Path, command: Sequence[str]) -> None:
-    """Raise BuildError for a script with the line ends of Windows, which no shell names."""
-    for word in command:
-        path = directory / word
+    """Raise BuildError for a script with the line ends of Windows that the kernel or a shell would run.
+
+    Their own message is "not found".  Only files of the bot are read: a device could block.
+    """
+    for word in command[:2] if Path(command[0]).name in SHELLS else command[:1]:
+        path = Path(os.path.realpath(directory / word))
+        if not path.is_relative_to(os.path.realpath(directory)) or not os.path.isfile(path):  # noqa: PTH113
+            continue
         line = first_line(path)
         if line.startswith(b"#!") and line.endswith(b"\r"):
             raise BuildError(
-                f"{directory}: its build command {shlex.join(command)!r} cannot be run: the lines of {word} "
-                "end in CR LF, as on Windows: save it with LF"
+                f"{directory}: its build command {shlex.join(command)!r} cannot be run: the lines of "
+                f"{visible(word)!r} end in CR LF, as on Windows: save it with LF"
             )
 
 

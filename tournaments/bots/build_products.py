@@ -8,9 +8,12 @@ import secrets
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
+from referee.process.confined_build import MAX_UNDECLARED
 from referee.sandbox.build_artifacts import Artifact, Kind
 
 CLASS = ".class"
+LONGEST_SHOWN = 120
+"""Characters of the longest file name in a message: a build chooses its names."""
 
 
 class ProductError(Exception):
@@ -47,7 +50,8 @@ def check_products(
     Files with names that are ``kept`` are left out of directories.
     """
     found: dict[PurePosixPath, Artifact] = {}
-    undeclared = [str(PurePosixPath(one.name)) for one in artifacts if one.kind is Kind.UNDECLARED]
+    names_beside = (str(PurePosixPath(one.name)) for one in artifacts if one.kind is Kind.UNDECLARED)
+    undeclared = [name for name in names_beside if len(name) <= LONGEST_SHOWN][:MAX_UNDECLARED]
     for artifact in artifacts:
         path = PurePosixPath(artifact.name)
         if artifact.kind is Kind.UNDECLARED or _is_kept(path, kept):

@@ -54,7 +54,7 @@ class Manifest:
     build: list[str] | None = None
     """Build command, run in the bot's directory when a file of ``made`` is missing."""
     made: list[str] | None = None
-    """Files that the build makes.  Default: the command's program, if it is a path, or its jar."""
+    """Files that the build makes.  Default: the command's program, if it is a relative path, or its jar."""
 
     @property
     def products(self) -> list[str]:

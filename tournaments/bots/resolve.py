@@ -399,9 +399,10 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
 
 
 def _named_paths(base: Path, word: str) -> list[Path]:
-    """Return the existing paths that a word of a command line names, itself or as a class path.
+    """Return the existing paths that a word of a command line names.
 
-    Examples are ``bin:lib/gson.jar`` and ``--class-path=bin:lib/*``, where the star stands for all jars.
+    Examples are ``net.bin``, ``--weights=net.bin``, ``bin:lib/gson.jar`` and ``--class-path=bin:lib/*``,
+    where the star stands for all jars.
     """
     if whole := _existing_path(base, word):
         return [whole]

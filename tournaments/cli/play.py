@@ -184,7 +184,7 @@ def require_folder(option: str, file: Path) -> None:
 
 
 @contextlib.contextmanager
-def cancel_on_signals(message: str = "the game was stopped") -> Iterator[int]:
+def cancel_on_signals(message: str = "the game has no result") -> Iterator[int]:
     """Provide a descriptor that becomes readable on a signal to stop, so that no bot is left behind.
 
     At the end of the block, if such a signal ended a game, the message is written to standard error, and

@@ -8,6 +8,7 @@ files, a second copy of the largest of them, and the archive's directory.
 import stat
 import unicodedata
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from tournaments.bots.upload.limits import (
@@ -19,7 +20,7 @@ from tournaments.bots.upload.limits import (
     shown,
     size_text,
 )
-from tournaments.bots.upload.names import check_names, check_structure, check_together, passed_over
+from tournaments.bots.upload.names import PYVENV, check_names, check_structure, check_together, passed_over
 from tournaments.bots.upload.zip_format import Entry, read_entries, unpack
 
 DEFAULT_LIMITS = UploadLimits()
@@ -46,9 +47,6 @@ PROGRAMS = (b"#!", b"\x7fELF")
 OWNER_MAY_EXECUTE = 0o100
 MODE_ON_WINDOWS = 0o666
 """Permissions that Python's zipfile and tar record on Windows, which has no permission to execute."""
-
-PYVENV = "pyvenv.cfg"
-"""File at the top of each virtual environment of Python (PEP 405)."""
 
 NOTED = 100
 """Number of passed-over paths that are reported; an archive can have 65,534."""
@@ -126,11 +124,11 @@ def _read_zip(file: BinaryIO, size: int, limits: UploadLimits) -> Upload:
     total = 0
     # Files that are left out may have longer names than those of the bot.
     entries = read_entries(file, size, longest_name=4 * limits.path_bytes)
-    environments = tuple(one.name.removesuffix(PYVENV) for one in entries if one.name.endswith(f"/{PYVENV}"))
+    environments = {one.name.removesuffix(f"/{PYVENV}") for one in entries if one.name.endswith(f"/{PYVENV}")}
     for entry in entries:
         if not _is_part(entry.name, left_out, limits):
             continue
-        if entry.is_other and entry.name.startswith(environments):
+        if entry.is_other and not environments.isdisjoint(map(str, PurePosixPath(entry.name).parents)):
             if len(left_out) < NOTED:
                 left_out.add(entry.name)  # a link to a Python of its author's machine
             continue

@@ -17,6 +17,9 @@ PASSED_OVER = frozenset(
 A ``.git`` holds commands that run when somebody uses git there.  A ``__pycache__`` can hold another program
 than the source beside it, and is not in the digest of ``tournaments.bots.resolve``."""
 
+PYVENV = "pyvenv.cfg"
+"""File at the top of each virtual environment of Python (PEP 405)."""
+
 RESERVED = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9]")
 """Names of devices on Windows, with any suffix (Microsoft, "Naming Files, Paths, and Namespaces")."""
 NOT_ON_WINDOWS = '<>:"|?*'

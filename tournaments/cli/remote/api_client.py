@@ -24,7 +24,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from tournaments.bots.errors import ManifestError
 from tournaments.bots.manifest import load_manifest
 from tournaments.bots.upload.limits import size_text
-from tournaments.bots.upload.names import passed_over
+from tournaments.bots.upload.names import PYVENV, passed_over
 
 ANSWER_LIMIT_S = 30.0
 """Time limit in seconds of an answer, and of each block of an upload; checks are asynchronous, so that each
@@ -71,6 +71,12 @@ def pack(path: Path, most_bytes: int = MOST_BYTES) -> Package:
         raise _unreadable(error.filename, error) from error
 
 
+def _is_in_environment(folder: Path, top: Path) -> bool:
+    """Return whether a folder of a bot belongs to a virtual environment of Python, whose links lead out."""
+    inside = [folder, *folder.parents]
+    return any((each / PYVENV).is_file() for each in inside if each != top and each.is_relative_to(top))
+
+
 def _packed(path: Path, most_bytes: int) -> Package:
     """Return the package.  Raises SubmitError, and PermissionError for a folder without access."""
     if path.is_file():
@@ -97,7 +103,8 @@ def _packed(path: Path, most_bytes: int) -> Package:
             here = Path(folder).relative_to(path)
             for name in sorted([*folders, *names]):
                 inner = (here / name).as_posix()
-                if passed_over(name) is not None or inner in made_here:
+                is_link = Path(folder, name).is_symlink() and _is_in_environment(Path(folder), path)
+                if passed_over(inner) is not None or inner in made_here or is_link:
                     left_out.append(inner)
             folders[:] = sorted(name for name in folders if (here / name).as_posix() not in left_out)
             for name in folders:

@@ -70,7 +70,7 @@ class Sheet:
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks on rules that give 0 because bots have not met a reference player, by the pairings."""
+        """Remarks on rules that give 0 because no game against a reference player counts."""
         remarks = []
         for rule in self.scheme.rules:
             unmet: dict[str, list[str]] = {}
@@ -80,7 +80,7 @@ class Sheet:
                     for names in rule.unmet(line):
                         unmet.setdefault(names, []).append(f"{row.label} ({bot})" if row.label else bot)
             remarks += [
-                f"rule {rule.name!r} gives 0 for games against {names} to these, who have none that counts: "
+                f"rule {rule.name!r}: these have no game against {names} that counts, and get 0 for it: "
                 + ", ".join(whose)
                 for names, whose in unmet.items()
             ]
