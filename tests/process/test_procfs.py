@@ -361,7 +361,7 @@ def test_without_permissions_memory_is_the_sum_and_reading_is_not_seen(
 def test_activity(program: str, activity: str) -> None:
     with started(program) as bot:
         until_doing(bot.tree, activity)
-        assert bot.tree.has_running_thread() == ("spin" in program)
+        until(lambda: bot.tree.has_running_thread() == ("spin" in program))
         assert bot.tree.memory_bytes(0) < 60 * MIB
         assert bot.tree.count() >= 1
         assert (bot.tree.pids() == []) == (activity == "ended")

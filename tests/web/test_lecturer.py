@@ -660,7 +660,7 @@ async def test_marks_by_games_against_a_reference_player_that_withdrew(played: P
     rules = f'[[rule]]\nname = "Strong"\nkind = "score"\nopponents = ["{REFERENCE}"]\nmarks = 5\n'
     async with played.world.browser("lecturer") as browser:
         page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=rules))
-    assert f"rule 'Strong' gives 0 for games against {REFERENCE} to these" in page
+    assert f"rule 'Strong': these have no game against {REFERENCE} that counts" in page
 
 
 async def test_no_team_lacks_a_mark_whose_late_bot_was_lost_with_a_backup(played: Played) -> None:
