@@ -22,7 +22,7 @@ LONGEST_COMMENT = 200
 MODES = ("freeplay", "simple")
 
 _LINE = re.compile(
-    r"(?:(?P<id>\d{1,18})?(?:@(?P<ref>\d{1,18}))?\s+)?(?P<name>[a-z][\w:-]*)(?:\s+(?P<arguments>.*))?",
+    r"(?:(?P<id>\d{1,20})?(?:@(?P<ref>\d{1,20}))?\s+)?(?P<name>[a-z][\w:-]*)(?:\s+(?P<arguments>.*))?",
     re.ASCII | re.IGNORECASE,
 )
 _ARGUMENT = re.compile(r'"(?:\\.|[^"\\])*"|\S+')
@@ -127,7 +127,8 @@ class KgpSession:
         return self.move
 
     def leave(self) -> None:
-        """Say goodbye at the end of the game."""
+        """Say goodbye at the end of the game; clients end the search of an open position at its stop."""
+        self.stop()
         self.out.append("goodbye")
 
     def receive(self, line: str) -> Change | None:

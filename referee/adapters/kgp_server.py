@@ -183,7 +183,8 @@ class WebSocketConnection(Connection):
                         message, self._message = self._message, b""
                         for text in message.decode("utf-8", "replace").split("\n"):
                             self._received(text)
-                case Ping():
+                # After the client's close frame, which may come with a ping, only a close frame is sent.
+                case Ping() if self._websocket.state is ConnectionState.OPEN:
                     self._write(self._websocket.send(event.response()))
                 case CloseConnection():
                     if self._websocket.state is ConnectionState.REMOTE_CLOSING:

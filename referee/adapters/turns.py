@@ -29,7 +29,7 @@ from referee.adapters.beside import BotProcess, Loop, RefereeInput, announced_ti
 from referee.adapters.game_follower import GameFollower
 from referee.games.layout import seen_by
 
-LONGEST_REPLY = 4096
+LONGEST_REPLY = 64 * 1024
 """Bytes of a reply without its line feed above which it is passed on unfinished: the referee's limit for the
 lines of a bot gives the verdict."""
 LONGEST_SHOWN = 80

@@ -69,6 +69,9 @@ class GameClock:
         setting_up = (0, 1) if control.ponder == SUSPEND else (first_on_turn if judge > 2 else 0,)
         self._free_us = [setup_us if player in setting_up else 0 for player in (0, 1)]
         """Microseconds of each player's next turn that are not charged: nonzero only before a first turn."""
+        for player, own in enumerate(own_controls if judge > 5 else ()):
+            if own is not None and own.setup_s > control.setup_s:  # a remote bot starts in its first turn
+                self._free_us[player] = _to_us(own.setup_s)
         self._clocks = [Clock.fresh(control if own is None else own) for own in own_controls]
         self._limits_us = [_to_us(clock.limit_s) for clock in self._clocks]
         self.corrections: list[Correction] = []

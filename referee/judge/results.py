@@ -42,7 +42,7 @@ setting up, also where an opening leaves the second one on turn.  Up to version 
 directory has the limit of $HOME, whichever directory is full.  Up to version 4 a Go program that ended
 because of a file has ``exit``, and the start limit of the second player begins with the game, before the
 sandboxes are made.  Up to version 5 more lines than those of runtimes begin an error message, such as
-``evaluation: 12``."""
+``evaluation: 12``, and a player with a time control of its own has no longer time for setting up."""
 
 
 class Reason(StrEnum):

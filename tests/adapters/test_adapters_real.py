@@ -211,6 +211,21 @@ async def test_a_websocket_client_may_hang_up_before_it_has_sent_its_request(tmp
     assert record.stderr[0] == ""
 
 
+PINGS_AND_CLOSES = """\
+frame(9, b"ping")
+frame(8, b"\\x03\\xe8")
+"""
+
+
+async def test_a_websocket_client_may_ping_close_and_connect_again(tmp_path: Path) -> None:
+    handshake = KGP_WEBSOCKET.partition("def messages():")[0]
+    both = handshake.replace("server.sendall(bytes(", "out.append(bytes(") + PINGS_AND_CLOSES
+    first = f"out = []\n{both}server.sendall(b''.join(out))\ndata.read()\n"
+    bot = bot_of(tmp_path, "kgp python", first + KGP_WEBSOCKET, "{ws}")
+    record = await played(bot)
+    assert record.result.reason is Reason.SCORE, (record.result, record.stderr)
+
+
 ENDS_BEFORE_ITS_CONNECTION = "if os.fork(): os._exit(0)\n        import time; time.sleep(0.2); break"
 
 

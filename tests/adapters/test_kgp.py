@@ -48,6 +48,7 @@ def asked() -> tuple[KgpSession, str]:
         ("mode freeplay", Command(None, None, "mode", ("freeplay",))),
         ("7 mode freeplay\r", Command(7, None, "mode", ("freeplay",))),
         ("7@4 move 3", Command(7, 4, "move", ("3",))),
+        (f"{2**64 - 1}@{10**19} ping", Command(2**64 - 1, 10**19, "ping", ())),
         ("@4 yield", Command(None, 4, "yield", ())),
         ('set info:name "a \\"quoted\\" name"', Command(None, None, "set", ("info:name", 'a "quoted" name'))),
         ("  PING  ", Command(None, None, "ping", ())),
@@ -80,6 +81,14 @@ def test_the_server_begins_and_accepts_freeplay() -> None:
     assert sent(session) == ['4 error "the mode was chosen before"']
     session.leave()
     assert sent(session) == ["goodbye"]
+
+
+def test_an_open_position_is_stopped_at_the_end_of_the_game() -> None:
+    session, number = asked()
+    session.receive(f"@{number} move 3")
+    session.leave()
+    assert [line.split()[-1] for line in sent(session)] == ["stop", "goodbye"]
+    assert session.receive(f"@{number} yield") is None
 
 
 @pytest.mark.parametrize("line", ['1 mode "freeplay"', "MODE Freeplay", "mode simple"])

@@ -278,6 +278,18 @@ def test_the_setup_of_the_first_turn_is_not_charged() -> None:
     assert judged.verdict == (0, Reason.TIMEOUT)
 
 
+@pytest.mark.parametrize(("judge", "charged"), [(5, (500_000, 1_000_000)), (6, (0, 0))])
+def test_a_player_with_a_longer_time_for_setting_up_has_it_in_its_first_turn(
+    judge: int, charged: tuple[int, int]
+) -> None:
+    own = TimeControl(game_s=2.0, margin_s=0.0, setup_s=1.0)
+    control = TimeControl(game_s=2.0, margin_s=0.0, setup_s=0.5)
+    judged = Judged(control, own_controls=(own, own), judge=judge)
+    for at in (1.0, 2.0):
+        reply(judged, at, line="MOVE;2")
+    assert tuple(move.charged_us for move in judged.match.moves) == charged
+
+
 @pytest.mark.parametrize(("ponder", "charged"), [("allow", 750_000), ("suspend", 250_000)])
 def test_the_second_player_has_setup_time_only_if_it_was_stopped(ponder: str, charged: int) -> None:
     judged = Judged(TimeControl(game_s=2.0, margin_s=0.0, setup_s=0.5, ponder=ponder))

@@ -13,6 +13,7 @@ import trio.testing
 from sqlalchemy import update
 
 from referee.errors import RefereeError
+from referee.judge.clock import Clock, TimeControl
 from referee.judge.results import Player
 from tests.server.harness import LIMIT_S, Harness, first_games, open_harness, until
 from tests.support.courses import NOW
@@ -35,7 +36,14 @@ from tournaments.server.challenges.challenge_games import ChallengeGame, Score, 
 from tournaments.server.challenges.challenge_runner import MOST_TRIES, Challenges
 from tournaments.server.config import ServiceConfig
 from tournaments.server.remote import remote_bots
-from tournaments.server.remote.remote_bots import LOST, RemoteBot, RemoteBotError, RemoteBots
+from tournaments.server.remote.remote_bots import (
+    LOST,
+    RemoteBot,
+    RemoteBotError,
+    RemoteBots,
+    line_for_home,
+    remote_control,
+)
 from tournaments.server.slots import Kind
 
 GAME = "kalah(3,2)"
@@ -520,6 +528,20 @@ async def test_a_host_that_cannot_start_a_bot_plays_the_challenge_later(tmp_path
             assert not now_of(harness, made).state.is_over
             (failure,) = harness.context.failures.newest()
             assert (failure.where, "it is broken" in failure.why) == ("challenges", True)
+
+
+@pytest.mark.parametrize(
+    ("control", "sent"),
+    [
+        (TimeControl(move_s=1.0), "TIME;1000;1000"),
+        (TimeControl(game_s=60.0), "TIME;60000;900"),
+        (TimeControl(move_s=5.0, game_s=60.0), "TIME;60000;900"),
+    ],
+)
+def test_a_remote_bot_is_sent_the_courses_own_limits(control: TimeControl, sent: str) -> None:
+    shown_ms = Clock.fresh(remote_control(control)).shown_ms
+    assert line_for_home(f"TIME;{shown_ms};{sent.split(';')[2]}", control) == sent
+    assert line_for_home("CHANGE;1;7,7;YOU", control) == "CHANGE;1;7,7;YOU"
 
 
 @pytest.mark.parametrize("error", [trio.WouldBlock(), trio.BrokenResourceError(), trio.ClosedResourceError()])

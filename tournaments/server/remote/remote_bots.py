@@ -76,10 +76,29 @@ class Outbox(Protocol):
 
 
 def remote_control(control: TimeControl) -> TimeControl:
-    """Return the time control of a remote bot, which includes the network: twice the limits, and more."""
+    """Return the time control of a remote bot, which includes the network: twice the limits, and more.
+
+    Its first turn also includes its start, which the referee does not see.
+    """
     move_s = None if control.move_s is None else 2 * control.move_s + NETWORK_S
     game_s = None if control.game_s is None else 2 * control.game_s + GAME_NETWORK_S
-    return replace(control, move_s=move_s, game_s=game_s, increment_s=2 * control.increment_s, clock=WALL)
+    increment_s, setup_s = 2 * control.increment_s, control.setup_s + control.start_s
+    return replace(
+        control, move_s=move_s, game_s=game_s, increment_s=increment_s, setup_s=setup_s, clock=WALL
+    )
+
+
+def line_for_home(line: str, control: TimeControl) -> str:
+    """Return a line of the referee for a remote bot, whose TIME lines have the course's own limits."""
+    name, *clocks = line.split(";")
+    if name != "TIME":
+        return line
+    own_ms = int(clocks[0])
+    if control.game_s is not None:
+        own_ms = max(1, (own_ms - round(GAME_NETWORK_S * 1000)) // 2)
+    elif control.move_s is not None:
+        own_ms = round(control.move_s * 1000)
+    return ";".join((name, str(own_ms), *clocks[1:]))
 
 
 class RemoteBot:
@@ -163,7 +182,7 @@ class RemoteBot:
                     nursery.start_soon(self._forfeit_if_lost, game.seat)
                     try:
                         async for line in game.seat:
-                            self.send("line", key=job.key, line=line)
+                            self.send("line", key=job.key, line=line_for_home(line, job.control))
                         packed = await game.result()
                     except (RefereeError, EngineError) as error:  # raised below, outside the nurseries
                         failure = error
