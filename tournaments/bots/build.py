@@ -41,6 +41,7 @@ SOURCES = frozenset(_LANGUAGES.split())
 The language D has the suffix .d of the lists of dependencies that cargo and C compilers write.
 """
 SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
+"""Programs that take CR for a part of the words in a script."""
 KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
 """Files that no confined build may write: sources, the manifest, and files that run commands."""
 
