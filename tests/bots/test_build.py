@@ -335,14 +335,22 @@ def test_commands_that_cannot_be_run(place: BuildFolder, sandbox: Sandbox) -> No
     assert not_made.value.is_ours
 
 
-@pytest.mark.parametrize("command", [["python3", "make.sh"], ["sh", "/dev/ptmx"], ["sh", "x" * 300]])
+@pytest.mark.parametrize(
+    ("command", "within_s"),
+    [
+        (["python3", "make.sh"], None),
+        (["sh", "/dev/ptmx"], 0.5),  # the shell waits for a line, too
+        (["sh", "x" * 300], None),
+    ],
+    ids=["another interpreter", "device", "long name"],
+)
 def test_only_scripts_of_the_bot_for_a_shell_are_looked_at(
-    place: BuildFolder, sandbox: Sandbox, command: list[str]
+    place: BuildFolder, sandbox: Sandbox, command: list[str], within_s: float | None
 ) -> None:
     """Python accepts the line ends of Windows, and to read a device could take forever."""
     (place.bot / "make.sh").write_bytes(b"#!/usr/bin/python3\r\nopen('engine', 'w')\r\n")
     try:
-        build(place.bot, command, ["engine"], sandbox)
+        build(place.bot, command, ["engine"], sandbox, within_s)
     except BuildError as error:
         assert "CR LF" not in str(error)  # noqa: PT017 - there may be none
     assert (place.bot / "engine").exists() == (command[0] == "python3")

@@ -157,6 +157,7 @@ def test_the_summary_ends_with_the_next_command() -> None:
     assert "no memory left" in broken[-1]
 
 
+@pytest.mark.usefixtures("game_catalog")
 def test_no_gauntlet_is_named_for_a_game_without_reference_players(monkeypatch: pytest.MonkeyPatch) -> None:
     games = REPOSITORY_ROOT / "tournaments" / "examples" / "games"
     monkeypatch.setenv(GAMES_VARIABLE, str(games / "oware.py"))

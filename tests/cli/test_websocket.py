@@ -210,9 +210,8 @@ async def test_a_message_that_has_begun_is_sent_as_a_whole(
     assert [event.data for event in received if isinstance(event, TextMessage)] == ["the last line", "alive"]
 
 
-@pytest.mark.usefixtures("autojump_clock")
 async def test_a_server_that_does_not_read_ends_the_connection(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
 ) -> None:
     monkeypatch.setattr(websocket, "SEND_S", 5.0)
     async with connected(server) as client, trio.open_nursery() as nursery:

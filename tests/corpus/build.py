@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import zipfile
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,8 +32,8 @@ def missing_tools(name: str) -> list[str]:
     return [tool for tool in tools_of(name) if shutil.which(tool) is None]
 
 
-def built_corpus() -> Path:
-    """Return the directory that holds a directory for each bot that can be built here.
+def built_corpus(wanted: Iterable[str] = PROGRAMS) -> Path:
+    """Return the directory that holds a directory for each wanted bot that can be built here.
 
     The bots are built at the first call. Other test processes, and later runs with the same sources and
     tools, find them there.
@@ -41,7 +42,7 @@ def built_corpus() -> Path:
     root.mkdir(mode=0o755, exist_ok=True)
     if root.stat().st_uid != os.geteuid():
         raise RuntimeError(f"{root} belongs to somebody else")
-    names = [name for name in PROGRAMS if not missing_tools(name)]
+    names = [name for name in wanted if not missing_tools(name)]
     corpus = root / _digest(names)
     with (root / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -198,8 +198,8 @@ def test_a_runner_seldom_escapes_its_stop() -> None:
             before = tree.read()
             if is_stopped:
                 burn(0.02)
-                # Threads that had ended before may be reaped meanwhile.  Their CPU time is then known in steps of
-                # 10 ms, so it is not compared.
+                # Threads that had ended before may be reaped meanwhile; then their CPU time is known in
+                # steps of 10 ms, so it is not compared.
                 assert tree.read().threads.items() <= before.threads.items()
             escapes += not is_stopped
             tree.resume()

@@ -60,7 +60,7 @@ def assert_same(game: Kalamala, state: KalamalaState) -> None:
         set_up_state(game, state)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", [pytest.param(SPECS[0], marks=pytest.mark.slow), *SPECS[1:]])
 def test_random_games(spec: str) -> None:
     game = game_of(spec)
     dice = random.Random(spec)

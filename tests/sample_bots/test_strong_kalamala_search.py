@@ -69,7 +69,7 @@ def few_stones(game: Kalamala, seed: int) -> KalamalaState:
     raise AssertionError("no such state")
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 1, 2, 3, 4])
 @pytest.mark.parametrize("spec", ["kalamala", "kalamala+ko=basic"])
 def test_without_its_tricks_it_is_minimax(spec: str, seed: int) -> None:
     game = game_of(spec)

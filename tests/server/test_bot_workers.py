@@ -184,7 +184,7 @@ async def test_a_reference_player_is_prepared(jobs: Jobs) -> None:
 
 
 async def test_a_reference_player_of_another_game_is_refused(
-    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch, game_catalog: None
 ) -> None:
     oware = REPOSITORY_ROOT / "tournaments" / "examples" / "games" / "oware.py"
     monkeypatch.setenv(GAMES_VARIABLE, str(oware))
