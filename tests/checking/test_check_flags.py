@@ -76,8 +76,8 @@ FLAGS = {
 """Flag of the bot -> the first item that fails, and words that only its sentence has."""
 
 
-QUICK = {"pit-8", "inner-space", "duplicate", "exit", "plus", "stderr-first", "talk-after-end"}
-"""One or two flags of each group; the others are slow together."""
+QUICK = {"pit-8", "duplicate", "exit", "talk-after-end"}
+"""Flags of four groups; the others are slow together."""
 TOLERATED = {flag for flag, (item, _) in FLAGS.items() if item in ("stderr", "end", "idle")}
 """Flags with which all games are played: the board is small then."""
 LATE = {"hang", "no-line-feed", "never-read"}

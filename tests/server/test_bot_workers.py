@@ -119,6 +119,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 async def test_the_games_of_a_check_are_sent_without_the_paths_of_this_host(jobs: Jobs) -> None:
     answer, report = await jobs.report(jobs.job(Task.CHECK, [SubmittedFile("bot.py", HOSTILE.encode())]))
     assert [game.key for game in answer.games] == [game.key for game in report.played] != []

@@ -151,6 +151,7 @@ def test_it_ends_in_time_with_all_kinds_of_clients(tmp_path: Path) -> None:
 
 
 @pytest.mark.any_database
+@pytest.mark.slow
 def test_it_ends_in_time_while_a_thread_waits_for_the_database(tmp_path: Path) -> None:
     """Another program holds the database: a thread that waits for it cannot be cancelled."""
     with served_course(tmp_path / "data") as course, course.client(course.student()) as browser:
