@@ -15,13 +15,11 @@ import pytest
 import trio
 
 from tests.server.harness import LIMIT_S, Harness, open_harness, running, spec, until
-from tests.support.courses import FAST_PASSWORDS, NOW, add_account
+from tests.support.courses import NOW, add_account
 from tests.support.statement_faults import CourseContents, InjectedError, fault_before
 from tests.support.store_locations import to_argument
-from tournaments.course.course import Course
 from tournaments.course.marked_students import roster_at_end
 from tournaments.course.model import Account, BotChoice, Competition, CompetitionState, Event, Role
-from tournaments.database.base import Location
 from tournaments.database.location import Database
 from tournaments.reporting.ruling_requests import PairingRequest
 from tournaments.results.journal import Action
@@ -285,7 +283,7 @@ IN_TWO_STORES = ("create", "void", "add")
 def test_the_actions_of_a_service_that_is_killed(database: Database, tmp_path: Path) -> None:
     """It is killed before each statement that changes something and each commit, and is started again.
 
-    An action in one transaction of PostgreSQL is undone as in test_an_action_of_a_process_that_is_killed.
+    An action in one transaction of PostgreSQL is undone as in tests/web/test_acts.py.
     """
     names = () if isinstance(database.address, Path) else IN_TWO_STORES
     words = [
@@ -308,34 +306,3 @@ def test_the_actions_of_a_service_that_is_killed(database: Database, tmp_path: P
         # A tournament has a store of its own, with statements after those of the course, and rulings before.
         assert True not in is_done or action in {"create", *RULINGS}, action
         assert len(killed) >= (2 if action == "rejudge" else 3), action
-
-
-KILLED = """
-import os, signal, sys
-from tests.support.courses import FAST_PASSWORDS, NOW
-from tests.support.statement_faults import fault_before
-from tests.support.store_locations import from_argument
-from tournaments.course.course import Course
-from tournaments.course.model import LinkPurpose, Role
-
-with Course(from_argument(sys.argv[1]), FAST_PASSWORDS) as course:
-    with fault_before(int(sys.argv[2]), lambda: os.kill(os.getpid(), signal.SIGKILL)):
-        with course.act(NOW, None, "account.add", "student-1"):
-            team = course.teams.add("Team 1", NOW)
-            student = course.accounts.add("student-1", "Student 1", Role.STUDENT, team.id, NOW)
-            course.links.make(student.id, LinkPurpose.INVITATION, NOW)
-"""
-
-
-@pytest.mark.kill
-def test_an_action_of_a_process_that_is_killed(place: Location) -> None:
-    Course(place, FAST_PASSWORDS).close()
-    before = CourseContents.read(place)
-    for number in count(1):
-        status = run([sys.executable, "-c", KILLED, to_argument(place), str(number)]).returncode
-        is_done = before.assert_both_or_neither(place)
-        assert is_done is (status == 0)
-        if is_done:
-            break
-        assert status == -9
-    assert number > 5  # a team and its name, an account, a link, the entry, the commit

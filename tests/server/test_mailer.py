@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from signal import SIGKILL
-from subprocess import run
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -408,29 +408,31 @@ async def test_a_slow_mail_server_does_not_hold_up_the_end(place: Location) -> N
 
 # Kills
 
+# Importing everything takes longer than sending: each line that is read makes a copy of the process.
 KILLED = """
-import os, signal, sys
+import sys
 import trio
 from tests.server.test_mailer import HOME, NOW, MailServer, mailing
 from tests.support.courses import FAST_PASSWORDS
-from tests.support.statement_faults import fault_before
+from tests.support.statement_faults import fault_before, in_copy, kill_process
 from tests.support.store_locations import from_argument
 from tournaments.course.course import Course
 from tournaments.server.failures import Failures
 from tournaments.server.mail.mailer import Mailer
 
-async def main():
+async def main(port, number):
     with Course(from_argument(sys.argv[1]), FAST_PASSWORDS, HOME) as course:
-        server = MailServer(int(sys.argv[2]))
+        server = MailServer(port)
         mailer = Mailer(course.outbox, mailing(server), Failures(lambda: NOW), lambda: NOW, 0.01, 0.01)
         async with trio.open_nursery() as nursery:
-            with fault_before(int(sys.argv[3]), lambda: os.kill(os.getpid(), signal.SIGKILL)):
+            with fault_before(number, kill_process):
                 nursery.start_soon(mailer.run)
                 while course.outbox.due(NOW, 9):
                     await trio.sleep(0.01)
                 nursery.cancel_scope.cancel()
 
-trio.run(main)
+for line in sys.stdin:
+    print(in_copy(trio.run, main, *map(int, line.split())), flush=True)
 """
 
 
@@ -442,18 +444,24 @@ def test_a_kill_before_any_statement_loses_no_mail(place: Location) -> None:
         students = [add_student(course, team, login) for login in ("ada", "bob")]
         for student in students:
             course.addresses.enrol(student.id, f"{student.login}@example.org")
-        for number in count(1):
-            version = add_version(course, team, students[0], f"c{number}")
-            decide(course, version, VersionState.FAILED)
-            with mail_server() as server:
-                words = [sys.executable, "-c", KILLED, to_argument(place), str(server.port)]
-                status = run([*words, str(number)]).returncode
-                assert run([*words, "1000"]).returncode == 0
-            ids = {one.message["Message-ID"] for one in server.received}
-            assert len(ids) == 2  # each at least once
-            assert len(server.received) <= 3
-            assert course.outbox.status().waiting == 0
-            if status == 0:
-                break
-            assert status == -SIGKILL
+        words = [sys.executable, "-c", KILLED, to_argument(place)]
+        with Popen(words, text=True, stdin=PIPE, stdout=PIPE) as sender:
+            assert sender.stdin is not None
+            assert sender.stdout is not None
+            for number in count(1):
+                version = add_version(course, team, students[0], f"c{number}")
+                decide(course, version, VersionState.FAILED)
+                with mail_server() as server:
+                    sender.stdin.write(f"{server.port} {number}\n{server.port} 1000\n")
+                    sender.stdin.flush()
+                    status, again = (int(sender.stdout.readline()) for _ in range(2))
+                assert again == 0
+                ids = {one.message["Message-ID"] for one in server.received}
+                assert len(ids) == 2  # each at least once
+                assert len(server.received) <= 3
+                assert course.outbox.status().waiting == 0
+                if status == 0:
+                    break
+                assert status == SIGKILL
+            sender.stdin.close()
     assert number == 5  # two statements for each mail

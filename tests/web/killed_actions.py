@@ -1,4 +1,6 @@
-"""The actions of pages in a process that is killed before each of their statements: ``DATABASE FOLDER``.
+"""The actions of pages in a process that is killed before each of their statements.
+
+Arguments: ``DATABASE FOLDER ROUTE...``; the routes are those of the actions.
 
 Prints, for each action and each of its statements, the wait status of the process, and whether the action was
 stored.  Each process is forked from this one.  Each action has a course of its own.
@@ -19,8 +21,11 @@ from tests.web.played_course import PlayedService
 from tests.web.site import open_world
 from tests.web.test_acts import CASES, MAIL, Case, make_scene
 from tournaments.database.base import Location
-from tournaments.web.http.rendering import path_for
+from tournaments.web.http.rendering import environment, path_for
 from tournaments.web.routes import ROUTES
+
+TEMPLATES = ("account.html", "sign_in.html", "base.html", "macros.html", "teach/links.html")
+"""Templates of the pages with the forms, and those which they include."""
 
 
 async def act(case: Case, place: Location, folder: Path, number: int) -> None:
@@ -58,9 +63,11 @@ def attempts(case: Case, place: Location, folder: Path) -> list[tuple[int, bool]
 
 def main() -> None:
     """Print the results of all kills as JSON; see the module's docstring."""
-    database, folder = from_argument(sys.argv[1]), Path(sys.argv[2])
+    database, folder, routes = from_argument(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+    for template in TEMPLATES:  # compiling them takes half of an attempt: it is not done by each copy
+        environment().get_template(template)
     found = {}
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(case for case in CASES if case.route in routes):
         name = f"action-{number}"
         found[case.route] = attempts(case, database.competition(name), folder / name)
     print(json.dumps(found))

@@ -136,16 +136,22 @@ async def test_an_action_and_its_entry_are_both_stored_or_neither(
 @pytest.mark.kill
 @pytest.mark.long
 def test_actions_of_a_server_that_is_killed(database: Database, tmp_path: Path) -> None:
-    """It is killed before each statement that changes something, and before the commit."""
-    words = [sys.executable, "-m", "tests.web.killed_actions", to_argument(database), str(tmp_path)]
+    """It is killed before each statement that changes something, and before the commit.
+
+    On PostgreSQL, a sample of the actions is enough: SQLite tries all of them in the same code.
+    """
+    cases = CASES[:: 1 if isinstance(database.address, Path) else 5]
+    routes = [case.route for case in cases]
+    words = [sys.executable, "-m", "tests.web.killed_actions", to_argument(database), str(tmp_path), *routes]
     done = run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found.keys() == {case.route for case in CASES}
+    assert found.keys() == set(routes)
     for route, (*killed, last) in found.items():
         assert last == [0, True], route
         assert len(killed) > 2, route
         assert killed == [[SIGKILL, False]] * len(killed), route
+    assert len(found["teach.roster.add"]) > 5  # a team, its name, an account, a link, the entry, the commit
 
 
 MARKS = "/teach/tournaments/cup/marks"
