@@ -28,7 +28,7 @@ from tournaments.database.location import Database
 pytestmark = pytest.mark.kill
 
 LIMIT_S = 900
-UPLOADS = 8
+UPLOADS = 5
 """Uploads while the backup is made; their checks take longer than it."""
 
 

@@ -140,7 +140,7 @@ async def test_practice_goes_on_while_bots_are_replaced_and_removed(
     monkeypatch.setattr(retired_bots, "SETTLE_S", 0.0)
     config = replace(QUICK, retired_s=0.001, leisure_s=0.001)
     async with open_service(tmp_path, config, practice_on=True, references=["random:1"]) as harness:
-        for number in range(1, 4):
+        for number in range(1, 3):
             versions = [
                 await harness.submit(team, bot(10 * number + index))
                 for index, team in enumerate(("Team 1", "Team 2"))

@@ -40,7 +40,7 @@ from tournaments.results.store import Store
 from tournaments.web.server_config import SERVER_FILE
 from tournaments.web.server_main import utc_now
 
-KILLS = {Path: 10, URL: 4}
+KILLS = {Path: 7, URL: 3}
 """Number of kills for a database in files, and on a PostgreSQL server."""
 MOST_S = 1.5
 """Latest moment of a kill, in seconds after the server is ready."""
@@ -53,8 +53,8 @@ REFERENCES = ("random:1", "greedy", "first_legal")
 TEAMS = 4
 TEAMS_AT_FIRST = 2
 """Teams whose bots play in the tournament."""
-ROUNDS = 4
-"""80 games: few of them are played in the lives that end by a kill, the others after the last of these."""
+ROUNDS = 3
+"""60 games: few of them are played in the lives that end by a kill, the others after the last of these."""
 MARKER = "KALARENA_TEST_SERVER"
 SWEPT = ("scratch", "submissions/incoming", "bots/incoming")
 CSRF = re.compile(r'name="csrf" value="([^"]+)"')
