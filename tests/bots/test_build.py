@@ -554,17 +554,39 @@ def test_untrusted_bots_are_not_built_without_a_sandbox(place: BuildFolder) -> N
     assert resolve_bot("bot", place.base, game="manchester").command == (str(place.bot / "engine"),)
 
 
+AS_USER = (
+    "test_a_build_does_not_see_paths_of_the_host_on_command_lines",
+    "test_only_the_product_of_an_attacking_build_is_kept",
+    "test_bad_builds_are_refused[ends everything]",
+    "test_bad_builds_are_refused[reads another's files]",
+    "test_bad_builds_are_refused[writes into the sandbox's own pipe]",
+    "test_an_endless_build_is_ended[never ends]",
+    "test_an_endless_build_is_ended[ignores signals]",
+    "test_the_attacks_succeed_without_a_sandbox",
+    "test_links_in_the_directory_are_replaced_and_not_followed",
+    "test_a_directory_that_only_its_owner_can_read",
+    "test_a_compiler_on_path_is_visible_in_the_sandbox",
+    "test_a_starter_is_built[java]",
+)
+"""Tests whose outcome depends on the user: owners, modes, priorities, signals, pipes, and visible paths.
+
+tests/attacks tries the limits of an ordinary user's bots; the same code watches those of a build."""
+
+
 @pytest.mark.attack
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user")
-def test_all_tests_of_this_file_as_an_ordinary_user(tmp_path: Path) -> None:
+def test_builds_of_an_ordinary_user(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     # The variable makes tests without a sandbox fail, which would pass as skipped.
     pytest_command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
-    command = [*pytest_command, f"--basetemp={home / 'base'}", "tests/bots/test_build.py"]
+    tests = [f"tests/bots/test_build.py::{name}" for name in AS_USER]
     done = subprocess.run(
-        as_ordinary_user(["env", "KALARENA_REQUIRE_SANDBOX=1", *command], [home]),
+        as_ordinary_user(
+            ["env", "KALARENA_REQUIRE_SANDBOX=1", *pytest_command, f"--basetemp={home / 'base'}", *tests],
+            [home],
+        ),
         cwd=REPOSITORY_ROOT,
         capture_output=True,
         text=True,

@@ -89,7 +89,7 @@ PROGRAMS = {
     "go-log": Program("log_bot.go", submitted={"settings.txt": 1000}),
     "rust-threads": Program("threads_bot.rs"),
     "rust-log": Program("log_bot.rs", submitted={"log.txt": LOG}),
-    "shell-java": Program("java_bot.sh", jar="HashMapBot", jar_path="lib/bot.jar"),
+    "shell-java": Program("java_bot.sh", jar="TableBot", jar_path="lib/bot.jar"),
     "shell-error-log": Program("error_log_bot.sh", "./bot", jar="DebugBot", submitted={"error.log": 1000}),
     "shell-plain": Program("plain_bot.sh"),
 }

@@ -14,7 +14,7 @@ from tests.corpus.programs import PROGRAMS, SOURCES, tools_of
 from tests.support.confinement import needs_sandbox
 
 OPPONENT = "first_legal"
-SECOND_OPPONENT = "python-plain"
+SWAPPING_OPPONENT = "python-plain"
 UNHURRIED = ("--start-time", "120")
 """All other limits are the defaults.  On a busy host, a large program takes most of the default 30 s."""
 
@@ -29,7 +29,7 @@ BOTS = [
 @pytest.fixture(scope="module")
 def corpus(request: pytest.FixtureRequest) -> Path:
     """The directory of all bots that can be built here; of the quick ones if no others are selected."""
-    names = [name for name, program in PROGRAMS.items() if program.quick or name == SECOND_OPPONENT]
+    names = [name for name, program in PROGRAMS.items() if program.quick or name == SWAPPING_OPPONENT]
     is_quick = not any(
         item.get_closest_marker(tier) for item in request.session.items for tier in ("toolchain", "slow")
     )
@@ -65,18 +65,18 @@ def needs_tools(name: str) -> None:
 
 @pytest.mark.parametrize("name", BOTS)
 def test_a_bot_plays_unconfined(name: str, unconfined: Table, tmp_path: Path) -> None:
-    """Both sides: it answers its opponent's move with SWAP if it can, and its opponent swaps."""
+    """It moves second, and answers its opponent's move with SWAP if it can."""
     needs_tools(name)
     bot = shutil.copytree(unconfined.corpus / name, tmp_path / name)
-    for first, second in ((OPPONENT, str(bot)), (str(bot), SECOND_OPPONENT)):
-        outcome = unconfined.play(first, second, "--sandbox", "off", *UNHURRIED)
-        assert outcome.reason == "score", str(outcome)
+    outcome = unconfined.play(OPPONENT, str(bot), "--sandbox", "off", *UNHURRIED)
+    assert outcome.reason == "score", str(outcome)
 
 
 @pytest.mark.parametrize("name", BOTS)
 def test_a_bot_plays_confined(name: str, confined: Table) -> None:
+    """It moves first, and its opponent swaps."""
     needs_tools(name)
-    outcome = confined.play(name, OPPONENT, "--sandbox", "required", *UNHURRIED)
+    outcome = confined.play(name, SWAPPING_OPPONENT, "--sandbox", "required", *UNHURRIED)
     assert outcome.reason == "score", str(outcome)
 
 
