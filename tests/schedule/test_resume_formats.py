@@ -16,10 +16,10 @@ WITHOUT_CHOICE = ("round-robin", "gauntlet", "groups", "ladder")
 tests/running/test_resume.py plays a round robin, test_formats_contract.py all of them without processes."""
 
 CASES: dict[str, tuple[str, int]] = {
-    "swiss": ('format = {kind = "swiss", pairs = 1}\nrounds = 4', 5),
+    "swiss": ('format = {kind = "swiss", pairs = 1}\nrounds = 3', 5),
     "knockout": ('format = {kind = "knockout", pairs = 2}', 5),
-    "placement": ('format = {kind = "placement", challengers = ["greedy"], pairs = 1}\nrounds = 4', 5),
-    "sprt": ('format = {kind = "sprt", elo0 = -5.0, elo1 = 5.0, max_games = 24, batch = 8}', 2),
+    "placement": ('format = {kind = "placement", challengers = ["greedy"], pairs = 1}\nrounds = 3', 5),
+    "sprt": ('format = {kind = "sprt", elo0 = -5.0, elo1 = 5.0, max_games = 16, batch = 4}', 2),
 }
 """Format -> (lines of the file, number of bots).  The bots play the same in every run."""
 
