@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,20 +40,24 @@ AGAIN = f"{KEY}~2"
 
 
 @pytest.fixture(scope="module")
-def cups(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folders with a played tournament each; no test changes them."""
+def cups(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A function that returns a tournament's folder and plays it at the first call; no test changes it."""
     folder = tmp_path_factory.mktemp("cups")
-    for name, text in TEXTS.items():
-        write_tournament(folder / name, text)
+
+    @cache
+    def played(name: str) -> Path:
+        write_tournament(folder / name, TEXTS[name])
         run(folder / name / "out")
-    return folder
+        return folder / name
+
+    return played
 
 
 @pytest.fixture
-def out(cups: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def out(cups: Callable[[str], Path], tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A directory that may be changed, with its file beside it; of a round robin unless parametrized."""
     name = getattr(request, "param", "round-robin")
-    return Path(shutil.copytree(cups / name, tmp_path / "cup")) / "out"
+    return Path(shutil.copytree(cups(name), tmp_path / "cup")) / "out"
 
 
 def of(*names: object) -> pytest.MarkDecorator:
@@ -232,8 +238,8 @@ def test_a_late_bot_is_paired_from_the_next_round_on(out: Path) -> None:
     is_clean(out)
 
 
-def test_a_late_bot_that_plays_in_the_last_round_is_nothing_unexpected(cups: Path) -> None:
-    with Store(cups / "swiss" / "out" / "results.db", read_only=True) as store:
+def test_a_late_bot_that_plays_in_the_last_round_is_nothing_unexpected(cups: Callable[[str], Path]) -> None:
+    with Store(cups("swiss") / "out" / "results.db", read_only=True) as store:
         tournament = TournamentResults.load(store).with_rounds(5)
     late = Entry(Action.ADD, "eve", "x", 4, AT, {"replaces": None})
     assert list(unexpected(tournament, [late])) == []

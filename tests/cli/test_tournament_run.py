@@ -362,6 +362,10 @@ def test_the_command_that_an_interrupted_run_prints_continues_it(
     assert not [name for name in names if name.startswith("leash") or name.endswith((".part", "-wal"))]
     *_, said, printed = errors.rstrip("\n").split("\n")
     assert said == f"stopped with {30 - kept} of 30 games to play; the same command goes on:"
+    words = ["tournament", "run", "cup.toml", "--out", "the out", "--concurrency", "2", "--sandbox", "off"]
+    assert shlex.split(printed)[1:] == words
+    if number == signal.SIGTERM:  # the command is that of SIGINT, after which it is tried
+        return
     again = subprocess.run(
         ["/bin/sh", "-c", printed],  # as a person pastes it
         cwd=folder,
