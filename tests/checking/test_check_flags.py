@@ -64,9 +64,9 @@ FLAGS = {
     # what this referee forgives
     "plus": (
         "spelling",
-        "it sent 'MOVE;+1': a plus sign, which this referee accepts and another one may not",
+        "it sent 'MOVE;+2': a plus sign, which this referee accepts and another one may not",
     ),
-    "zero-padded": ("spelling", "it sent 'MOVE;01': a zero before the number"),
+    "zero-padded": ("spelling", "it sent 'MOVE;02': a zero before the number"),
     "pieces": ("spelling", " pieces over "),
     "stderr-first": ("stderr", "it wrote 180000 bytes to standard error before it read START"),
     "stderr-flood": ("stderr", "it wrote 1024000 bytes to standard error while it played"),
@@ -78,7 +78,7 @@ FLAGS = {
 
 QUICK = {"pit-8", "duplicate", "exit", "talk-after-end"}
 """Flags of four groups; the others are slow together."""
-TOLERATED = {flag for flag, (item, _) in FLAGS.items() if item in ("stderr", "end", "idle")}
+TOLERATED = {flag for flag, (item, _) in FLAGS.items() if item in ("spelling", "stderr", "end", "idle")}
 """Flags with which all games are played: the board is small then."""
 LATE = {"hang", "no-line-feed", "never-read"}
 OFF_TURN = {"exit-off-turn", "duplicate", "move-at-start"}

@@ -276,9 +276,8 @@ def test_the_head_is_shown_by_run_verify_and_report(copy: Path) -> None:
 @pytest.mark.slow
 def test_a_game_with_the_opening_of_another_round_is_detected(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert (
-        invoke("tournament", "run", write_tournament(tmp_path, CUP + OPENINGS), "--out", out).exit_code == 0
-    )
+    file = write_tournament(tmp_path, CUP + OPENINGS)
+    assert invoke("tournament", "run", file, "--out", out).exit_code == 0
     assert verified(out)[0] == 0
     with Store(out / "results.db") as store:
         one, other = store.record("r001-1v2"), store.record("r002-1v2")
@@ -431,32 +430,40 @@ def test_changes_are_detected_in_each_database(place: Location) -> None:
 # Many games
 
 
+MANY = 120
+ENOUGH_FOR_TWO = f"tournaments.reporting.verification.GAMES_PER_PROCESS = {MANY // 2}"
+"""Statement after which so many games are verified by two processes, as 400 games are otherwise."""
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("many")
-    make_store(directory, 400)
+    make_store(directory, MANY)
     with tampering(directory / "results.db") as connection:
-        for key in ("r003-1v2", "r100-2v1", "r101-1v2"):
+        for key in ("r003-1v2", "r050-2v1", "r051-1v2"):
             rewrite(connection, lambda record: replace(record, host="another"), key)
     return directory
 
 
 @pytest.mark.slow
-def test_several_processes_find_the_same_in_the_same_order(many: Path) -> None:
+def test_several_processes_find_the_same_in_the_same_order(
+    many: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tournaments.reporting.verification.GAMES_PER_PROCESS", MANY // 2)
     seen: list[tuple[int, int]] = []
     verification = Verification(processes=2, progress=lambda done, total: seen.append((done, total)))
     found = [str(one) for one in verification.of_directory(many)]
-    assert seen == [(number, 400) for number in range(1, 401)]
+    assert seen == [(number, MANY) for number in range(1, MANY + 1)]
     assert found == [str(one) for one in Verification().of_directory(many)]
-    assert [line.partition(":")[0] for line in found] == ["r003-1v2", "r100-2v1", "r101-1v2"]
+    assert [line.partition(":")[0] for line in found] == ["r003-1v2", "r050-2v1", "r051-1v2"]
 
 
 @pytest.mark.slow
 def test_a_terminal_shows_progress(many: Path) -> None:
-    status, shown = on_terminal(many.parent, "verify", str(many), "--jobs", "2", columns=80, lines=24)
+    status, shown = on_terminal(many.parent, "verify", str(many), columns=80, lines=24)
     assert status == 1
-    assert re.search(r"\rgame \d+ of 400\x1b\[K", shown)
-    assert shown.splitlines()[-1] == "3 of 400 games do not follow from their records"
+    assert re.search(rf"\rgame \d+ of {MANY}\x1b\[K", shown)
+    assert shown.splitlines()[-1] == f"3 of {MANY} games do not follow from their records"
 
 
 def is_running(pid: str) -> bool:
@@ -469,9 +476,11 @@ def is_running(pid: str) -> bool:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_all_processes(many: Path) -> None:
-    command = [sys.executable, "-c", "from tournaments.cli.main import entry; entry()", "verify", str(many)]
+    code = f"import tournaments.reporting.verification\n{ENOUGH_FOR_TWO}\n"
+    code += "from tournaments.cli.main import entry\nentry()"
+    command = [sys.executable, "-c", code, "verify", str(many), "--jobs", "2"]
     process = subprocess.Popen(
-        [*command, "--jobs", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
     )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + RUN_LIMIT_S

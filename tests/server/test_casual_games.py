@@ -32,6 +32,8 @@ from tournaments.server.metrics import PlayEnd
 from tournaments.server.slots import Kind
 
 GAME = "manchester(4,3)"
+SHORT = "kalah(2,2)"
+"""A game of few turns, for a bot that is started anew for each of its turns."""
 ME = "account 1"
 PERSON = CasualPlayer("Ada", ME)
 TURN_LIMIT_S = 120
@@ -47,7 +49,10 @@ NO_OPENINGS = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
 
 
 async def qualified(harness: ServiceHarness) -> CasualPlayer:
-    """Return a version of the starter that takes no openings, when it has qualified."""
+    """Return a version of the starter that takes no openings, when it has qualified.
+
+    With the fixture ``checks`` it is built at its first game, as after a restored backup.
+    """
     script = next(file for file in starter() if file.path == "bot.py")
     version = await harness.decided((await harness.submit("Team 1", upload(NO_OPENINGS, script))).id)
     assert version.state is VersionState.QUALIFIED
@@ -201,6 +206,7 @@ async def test_a_bot_answers_a_move_that_is_made_just_when_another_session_needs
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("checks")
 async def test_teams_bots_have_room_for_few_sessions_beside_reference_players(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +259,7 @@ async def test_an_own_version_that_takes_no_openings_and_one_that_errs(tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("checks")
 async def test_a_move_while_a_bot_without_openings_waits_for_room_is_answered(tmp_path: Path) -> None:
     async with playing(tmp_path / "data") as (harness, casual):
         own = await qualified(harness)
@@ -278,6 +285,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("checks")
 async def test_a_bot_that_ends_in_the_persons_turn_loses_and_others_play_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,7 +297,7 @@ async def test_a_bot_that_ends_in_the_persons_turn_loses_and_others_play_on(
             "Team 1", upload(NO_OPENINGS, SubmittedFile("bot.py", LEAVES.encode()))
         )
         await harness.decided(version.id)
-        other = await begin(casual, bot(), PERSON)
+        other = await begin(casual, bot(), PERSON, SHORT)
         table = await begin(casual, PERSON, CasualPlayer("version 1", version_id=version.id))
         with casual.watch(table):
             await casual.move(table, ME, 0, "1")
@@ -304,6 +312,7 @@ async def test_a_bot_that_ends_in_the_persons_turn_loses_and_others_play_on(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("checks")
 async def test_a_bot_without_openings_keeps_its_room_while_the_page_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

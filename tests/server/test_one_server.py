@@ -1,7 +1,6 @@
 """One server for each PostgreSQL database: a second one, and a restored data directory, are refused."""
 
 import json
-import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,14 @@ import pytest
 from sqlalchemy import URL
 
 from tests.server.server_process import served
-from tests.support.builders import KALARENA
+from tests.support.builders import invoke
+from tests.support.courses import FAST_PASSWORDS
 from tests.support.databases import address
 from tests.support.postgresql import PostgreSQLServer
+from tournaments.course.course import Course
 from tournaments.database.location import Database
-from tournaments.web.server_config import SERVER_FILE
+from tournaments.web.server_config import SERVER_FILE, load_server_file
+from tournaments.web.server_main import open_host
 
 pytestmark = [pytest.mark.slow, pytest.mark.any_database]  # each test is of PostgreSQL alone
 
@@ -25,8 +27,11 @@ HOLDERS = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'kalaren
 
 @pytest.fixture
 def url(postgresql: PostgreSQLServer) -> Iterator[URL]:
+    """Address of a course's database; practice is off, as its games would take the processors."""
     with postgresql.database() as database:
         assert isinstance(database.address, URL)
+        with Course(database.course(), FAST_PASSWORDS) as course:
+            course.settings.change(practice_on=False)
         yield database.address
 
 
@@ -36,17 +41,17 @@ def data_directory(path: Path, url: URL) -> Path:
     return path
 
 
-def kalarena(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [str(KALARENA), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S
-    )
-
-
 def refusal(data: Path) -> str:
     """Return the message of a server that does not start."""
-    done = kalarena("serve", "--data", str(data), "--port", "0")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+    done = invoke("serve", "--data", data, "--port", "0")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
     return done.stderr
+
+
+def start_and_end(data: Path) -> None:
+    """Take the lock and the database as a server does at its start, and end before it serves."""
+    with open_host(data, load_server_file(data / SERVER_FILE).model_copy(update={"port": 0})):
+        pass
 
 
 def connected(url: URL) -> "psycopg.Connection[tuple[object, ...]]":
@@ -62,8 +67,7 @@ def test_two_servers_on_one_database_refuse_each_other(tmp_path: Path, url: URL)
         assert str(url.password) not in said
         assert server.process.poll() is None
         server.kill()
-    with served(first, lines=3) as server:  # the lock of a killed server is free at once
-        server.assert_ends()
+    start_and_end(first)  # the lock of a killed server is free at once
     assert "belongs to another data directory" in refusal(second)
 
 
@@ -97,19 +101,17 @@ def test_a_server_ends_if_another_one_has_taken_its_lock(tmp_path: Path, url: UR
 
 def test_a_restored_directory_does_not_start_with_the_original_database(tmp_path: Path, url: URL) -> None:
     data = data_directory(tmp_path / "data", url)
-    with served(data, lines=3) as server:
-        server.assert_ends()
+    start_and_end(data)
     archive, restored = tmp_path / "course.tar", tmp_path / "restored"
-    assert kalarena("admin", "backup", str(archive), "--data", str(data)).returncode == 0
-    assert kalarena("admin", "restore", str(archive), "--data", str(restored)).returncode == 0
+    assert invoke("admin", "backup", archive, "--data", data).exit_code == 0
+    assert invoke("admin", "restore", archive, "--data", restored).exit_code == 0
     said = refusal(restored)
     assert "belongs to another data directory, and this one was restored or copied" in said
     assert "kalarena admin adopt" in said
-    with served(data, lines=3) as server:  # the original is not disturbed
-        server.assert_ends()
+    start_and_end(data)  # the original is not disturbed
 
-    done = kalarena("admin", "adopt", "--data", str(restored))
-    assert (done.returncode, done.stderr) == (0, "")
+    done = invoke("admin", "adopt", "--data", restored)
+    assert (done.exit_code, done.stderr) == (0, "")
     with served(restored, lines=3) as server:
         server.assert_ends()
     assert "belongs to another data directory" in refusal(data)
@@ -120,14 +122,12 @@ def test_a_copy_of_a_database_belongs_to_the_directory_that_names_it_first(
 ) -> None:
     """A restored dump holds the identity of the original, whose server goes on."""
     data = data_directory(tmp_path / "data", url)
-    with served(data, lines=3) as server:
-        server.assert_ends()
+    start_and_end(data)
     copy = postgresql.make_database(template=Database(url))
     try:
         assert isinstance(copy.address, URL)
         rehearsal = data_directory(tmp_path / "rehearsal", copy.address)
-        with served(rehearsal, lines=3) as server:
-            server.assert_ends()
+        start_and_end(rehearsal)
         assert "belongs to another data directory" in refusal(
             data_directory(tmp_path / "third", copy.address)
         )
@@ -136,6 +136,6 @@ def test_a_copy_of_a_database_belongs_to_the_directory_that_names_it_first(
 
 
 def test_adopting_needs_a_database_on_a_server(tmp_path: Path) -> None:
-    done = kalarena("admin", "adopt", "--data", str(tmp_path))
-    assert done.returncode == 2
+    done = invoke("admin", "adopt", "--data", tmp_path)
+    assert done.exit_code == 2
     assert "there is nothing to adopt" in done.stderr

@@ -89,11 +89,19 @@ def is_first_game(job: Job) -> bool:
 # Who plays
 
 
-@pytest.mark.parametrize("real_games", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_versions_and_reference_players_play_pairs_from_openings(
-    tmp_path: Path, database: Database, real_games: bool
+    tmp_path: Path, database: Database
 ) -> None:
-    async with open_harness(tmp_path / "data", database=database, real_games=real_games) as harness:
+    await play_pairs(tmp_path / "data", database=database)
+
+
+@pytest.mark.slow
+async def test_versions_and_reference_players_play_real_games(tmp_path: Path) -> None:
+    await play_pairs(tmp_path / "data", real_games=True)
+
+
+async def play_pairs(data: Path, **options: Any) -> None:
+    async with open_harness(data, **options) as harness:
         harness.version("Team 1")
         harness.version("Team 2", "greedy")
         async with practising(harness, references=["random:1"]) as ladder:

@@ -25,7 +25,7 @@ from tournaments.web.http.rate_limits import Rate, RateLimit
 
 Case = schemathesis.Case[Any]
 
-EXAMPLES = {"student": 12, "lecturer": 5, "visitor": 5}
+EXAMPLES = {"student": 12, "lecturer": 5, "visitor": 2}
 """Valid and invalid requests of each operation; visitors are refused before their request is read."""
 ACCEPTED = ["2xx", 401, 403, 404]
 CONFIG = {

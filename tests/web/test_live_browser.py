@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from referee.judge.results import GameRecord
 from tests.reporting.replay_pages import at_ply, positions, shown
-from tests.support.accessibility import page_findings
+from tests.support.accessibility import DESKTOP, PHONE, page_findings
 from tests.support.browser import chromium, watched_page
 from tests.support.courses import NOW
 from tests.support.random_games import game_of_length
@@ -133,9 +133,8 @@ def test_a_hidden_page_has_no_stream(played: Played, site: RunningSite, browser:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("game", ["manchester", "kalamala+cap=40"])
-def test_axe_finds_nothing(played: Played, site: RunningSite, browser: Browser, game: str) -> None:
-    record, channel = start_game(played, site, game, ("Ada" * 12, "Bob" * 12))
+def test_axe_finds_nothing(played: Played, site: RunningSite, browser: Browser) -> None:
+    record, channel = start_game(played, site, "manchester", ("Ada" * 12, "Bob" * 12))
     with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
         follow(page, site)
         assert page_findings(page, "a running game") == []
@@ -144,6 +143,14 @@ def test_axe_finds_nothing(played: Played, site: RunningSite, browser: Browser, 
         expect(page.locator(".live-badge")).to_have_text("over")
         expect(page.get_by_role("link", name="The game's page")).to_be_visible()
         assert page_findings(page, "its end") == []
+
+
+@pytest.mark.browser
+def test_axe_finds_nothing_on_another_board(played: Played, site: RunningSite, browser: Browser) -> None:
+    start_game(played, site, "kalamala+cap=40")
+    with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
+        follow(page, site)
+        assert page_findings(page, "Kalamala", ((PHONE, "dark"), (DESKTOP, "light"))) == []
 
 
 @pytest.mark.browser
