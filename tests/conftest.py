@@ -48,15 +48,33 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return None
 
 
+@pytest.hookimpl(trylast=True)  # after the selection by markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what runs with each kind of database anyway, or with none; begin with long tests."""
-    # The last test to begin runs alone beside idle processes.  Modules stay whole because of their fixtures.
-    long = {item.path for item in items if item.get_closest_marker("long") is not None}
-    items.sort(key=lambda item: item.path not in long)
     if on_postgresql():
         left_out = {item for item in items if not _runs_again(item)}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+    items[:] = _with_long_ones_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _with_long_ones_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Return tests so that each process begins with its share of the long ones.
+
+    The last test to begin runs alone beside idle processes.  At first, xdist gives each process as many tests
+    as the others, in their order, and what one of them has begun no other one takes.  Modules stay whole
+    because of their fixtures.
+    """
+    long_files = list(dict.fromkeys(item.path for item in items if item.get_closest_marker("long")))
+    shares = {path: number % processes for number, path in enumerate(long_files)}
+    others = [item for item in items if item.path not in shares]
+    ordered: list[pytest.Item] = []
+    for process in range(processes):
+        ordered += [item for item in items if shares.get(item.path) == process]
+        end = max(0, len(items) * (process + 1) // processes - len(ordered))
+        ordered += others[:end]
+        del others[:end]
+    return ordered + others
 
 
 @pytest.hookimpl(optionalhook=True)

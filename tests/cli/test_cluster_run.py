@@ -245,6 +245,7 @@ async def test_another_engine_continues_after_a_kill_to_the_same_table(tmp_path:
 
 
 @pytest.mark.cluster
+@pytest.mark.long
 async def test_messages_without_a_worker_and_after_the_loss_of_the_scheduler(tmp_path: Path) -> None:
     games = 4 * GAMES  # a part of them is left when the second worker is named, also on a quick machine
     write_tournament(tmp_path, CUP.format(rounds=4 * ROUNDS))

@@ -141,6 +141,7 @@ async def test_a_tournament_is_played_on_the_cluster_and_checks_are_not(tmp_path
         assert harness.service.status().failures == ()
 
 
+@pytest.mark.long
 async def test_two_of_one_title_and_the_hosts_of_their_games(tmp_path: Path) -> None:
     async with open_hosts(tmp_path / "data") as (harness, hosts):
         await hosts.join(0)
