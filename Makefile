@@ -52,7 +52,9 @@ $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt referee/vers
 	@echo "installing Kalarena and what its tests need into $(VENV) ..."
 	@$(PIP) install -c constraints.txt -e '.[test,lint]'
 	@$(COMPILE)
-	@$(PYTEST) --collect-only -qq >/dev/null || true  # compiles the tests once for all their processes
+	@# Compiles the tests, and the strong player's kernels, once for all processes of tests.
+	@$(PYTEST) --collect-only -qq >/dev/null || true
+	@$(BIN)/python -c 'from sample_bots.strong import kernels; kernels.prepare()' || true
 	@touch $@ $(VENV)/installed
 
 install: $(VENV)/installed

@@ -21,11 +21,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 try:
     if os.environ.get(PURE_VARIABLE):
         raise ImportError(f"{PURE_VARIABLE} is set")
-    # numba reads this when it is imported.  Processes without prepared kernels have a directory of their own,
-    # named by the same digest: numba itself does not detect changes of a constant from another file, or of a
-    # called kernel.
+    # numba reads this when it is imported.  The directory is named by a digest: numba itself does not detect
+    # changes of a constant from another file, or of a called kernel.
     if kernels.can_compile():
-        os.environ.setdefault(kernels.CACHE_VARIABLE, str(kernels.own_directory()))
+        os.environ.setdefault(kernels.CACHE_VARIABLE, str(kernels.shared_directory()))
     import numba
     import numpy
 

@@ -86,9 +86,14 @@ def _processor() -> str:
     return "\0".join([platform.machine(), *settings, *found])
 
 
-def own_directory() -> Path:
-    """Return the directory of processes that are no bots: each kernel is compiled at its first call."""
-    return directory().with_name(f"own-{directory().name}")
+def shared_directory() -> Path:
+    """Return the directory of processes that are no bots.
+
+    As long as ``prepare`` was not called, it is one of their own, where each kernel is compiled at its first
+    call.
+    """
+    prepared = directory()
+    return prepared if is_prepared() else prepared.with_name(f"own-{prepared.name}")
 
 
 def is_prepared() -> bool:

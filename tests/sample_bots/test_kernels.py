@@ -121,8 +121,9 @@ def test_only_a_complete_directory_is_used(empty_cache: Path, monkeypatch: pytes
     assert list((empty_cache / "kalarena").iterdir()) == []  # no incomplete directory is left
     kernels.directory().mkdir(parents=True)
     assert not kernels.is_prepared()
+    assert kernels.shared_directory() != kernels.directory()
     monkeypatch.setattr(sys, "executable", "/bin/true")  # compiles nothing, successfully
-    assert kernels.prepare() == kernels.directory()
+    assert kernels.prepare() == kernels.directory() == kernels.shared_directory()
     assert kernels.is_prepared()
 
 
