@@ -11,7 +11,7 @@ import select
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from referee.errors import RefereeError
@@ -131,10 +131,10 @@ def build_confined(
         directory.name,
         (SHELL, "-c", script, "build", *command),
         str(directory),
-        reads=(str(directory), *map(str, toolchains.seen)),
+        reads=(str(directory),),
     )
     try:
-        bot = Bot(0, player, {}, sandbox=sandbox, limits=limits)
+        bot = Bot(0, player, {}, sandbox=replace(sandbox, installations=toolchains.seen), limits=limits)
     except NotRunnableError as error:
         raise NotBuiltError(f"cannot be run: {error}") from error
     unpacker = Unpacker(MAX_PRODUCT_BYTES, MAX_PRODUCTS)

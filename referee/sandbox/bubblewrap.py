@@ -19,7 +19,7 @@ root, not even with its capabilities dropped: root owns too much of /proc.
 import os
 import platform
 import resource
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -126,6 +126,8 @@ class Sandbox:
     """The control group in which each bot's own is made; empty below tier CGROUP."""
     own_core: bool = False
     """True if the game has cores of its own, which a confined bot cannot leave."""
+    installations: tuple[Path, ...] = ()
+    """Programs of the host, and their directories, that a confined bot can read beside its own files."""
 
     def confine(self, player: Player, limits: Limits, environment: Mapping[bytes, bytes]) -> "Confinement":
         """Return the confined command of a player.  Raises RefereeError if it cannot be confined."""
@@ -166,6 +168,7 @@ class Sandbox:
             player,
             limits,
             environment,
+            self.installations,
             counted=self.tier is Tier.CGROUP,
             own_core=self.own_core,
         )
@@ -249,6 +252,7 @@ def _bubblewrapped(
     player: Player,
     limits: Limits,
     environment: Mapping[bytes, bytes],
+    installations: Sequence[Path],
     *,
     counted: bool,
     own_core: bool,
@@ -256,7 +260,7 @@ def _bubblewrapped(
     """Return the command of a bot in bubblewrap.
 
     ``counted``: whether a control group counts all memory, also memory that no process shows.
-    ``own_core``: see ``Sandbox.own_core``.
+    ``installations``, ``own_core``: see ``Sandbox``.
     """
     as_root = can_assign_users()
     descriptors: list[int] = []
@@ -269,7 +273,7 @@ def _bubblewrapped(
             Path(path) for path in os.fsdecode(environment.get(GAMES, b"")).split(os.pathsep) if path
         ]
         user = bot_user(number) if as_root else None
-        own_files, directory = own_file_options(player, game_files, limits, descriptors, user)
+        own_files, directory = own_file_options(player, game_files, installations, limits, descriptors, user)
         options = [
             *("--seccomp", str(filter_descriptor)),
             *_namespaces(tools.host_name, as_root=as_root),

@@ -6,7 +6,7 @@ there (referee/sandbox/working_directory.py).
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -66,16 +66,21 @@ def file_system_options(limits: Limits) -> Iterable[str]:
 
 
 def own_file_options(
-    player: Player, game_files: list[Path], limits: Limits, descriptors: list[int], user: int | None
+    player: Player,
+    game_files: list[Path],
+    installations: Sequence[Path],
+    limits: Limits,
+    descriptors: list[int],
+    user: int | None,
 ) -> tuple[list[str], WorkingDirectory | None]:
     """Return the words that show the bot's files and its interpreter, and its writable working directory.
 
-    Each file is shown under its own name.  ``user`` is the user that the bot runs as where that is not the
-    current one.  A working directory that is not part of the bot is empty but for the bot's files.  The
-    directory is None if it is read-only.
+    Each file is shown under its own name; so are ``installations``, which must be readable for all users.
+    ``user`` is the user that the bot runs as where that is not the current one.  A working directory that is
+    not part of the bot is empty but for the bot's files.  The directory is None if it is read-only.
     """
     own = [*map(Path, player.reads), *adapter_reads(player.protocol), *game_files]
-    needed = needed_paths(Path(player.command[0]), own)
+    needed = [*installations, *needed_paths(Path(player.command[0]), own)]
     if player.protocol:
         needed += needed_paths(Path(sys.executable), own, trusted=True)
     shown = _outermost([*own, *needed])
