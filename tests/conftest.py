@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import trio_parallel
 from hypothesis import HealthCheck, settings
 
 import tests.support.store_locations  # noqa: F401 - sets the limit for connections, here and in child processes
@@ -28,6 +29,7 @@ from tests.support.databases import (
 )
 from tests.support.failure_report import add_conversations
 from tests.support.postgresql import PostgreSQLServer, shared_server
+from tests.support.warm_workers import fork_workers_from_a_warm_process, open_started_context
 from tournaments.database.base import Location
 from tournaments.database.location import Database
 from tournaments.processes.process_settings import GC_THRESHOLDS
@@ -35,6 +37,7 @@ from tournaments.processes.process_settings import GC_THRESHOLDS
 # With Python's own thresholds, collections take a fifth of the time, since each test is an object that stays.
 gc.set_threshold(*GC_THRESHOLDS)
 copy_tables_into_new_files()
+fork_workers_from_a_warm_process()
 
 # No test is a timed one: machines are slow at times, and a slow example is no failure.
 settings.register_profile("kalarena", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -127,6 +130,12 @@ def restored_signals() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start each worker anew, as commands and servers do."""
+    monkeypatch.setattr(trio_parallel, "open_worker_context", open_started_context)
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from tournaments.engines.base import OnStart
 
 LIMIT_S = 300
 """Bound for what takes a second or two."""
-LOOK_S = 0.01
-"""Interval at which conditions without an event are checked."""
+LOOK_S = 0.02
+"""Seconds between two checks of a condition without an event."""
 
 
 def job(first: Player | None = None, second: Player | None = None, key: str = "r001-1v2") -> Job:
@@ -41,13 +41,16 @@ def noted(begun: list[str], key: str) -> OnStart:
 
 
 async def becomes(
-    condition: Callable[[], bool], within_s: float, seen: Callable[[], object] = lambda: ""
+    condition: Callable[[], bool],
+    within_s: float,
+    seen: Callable[[], object] = lambda: "",
+    every_s: float = LOOK_S,
 ) -> None:
     """Wait for a condition that no event reports; if it does not come true, show what is seen instead."""
     until = trio.current_time() + within_s
     while not condition():
         assert trio.current_time() < until, seen()
-        await trio.sleep(LOOK_S)
+        await trio.sleep(every_s)
 
 
 def command_line(pid: int) -> str:

@@ -214,7 +214,7 @@ async def kill(disturbed: Tournament, kind: str, chance: random.Random) -> None:
     }[chance.choice(MOMENTS)]
     after_s = chance.uniform(0.0, LATEST_S)
     pick = chance.random()
-    await becomes(has_come, LIMIT_S)
+    await becomes(has_come, LIMIT_S, every_s=0.05)  # it looks at all processes
     await trio.sleep(after_s)
     below: list[int] | None = None
     while below is None:

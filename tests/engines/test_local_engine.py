@@ -42,6 +42,8 @@ from tournaments.schedule.pairing import Pairing
 
 __all__ = ["sleeper"]
 
+pytestmark = pytest.mark.usefixtures("started_workers")
+
 
 class LocalPlace:
     """Worker processes of this process."""

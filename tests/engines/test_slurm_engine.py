@@ -6,7 +6,7 @@ import random
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from tests.engines.clusters import START_LIMIT_S, Cluster, open_cluster
-from tests.engines.games import becomes
+from tests.engines.games import LOOK_S, becomes
 from tests.engines.lab_machines import machine
 from tests.engines.slurm import QUEUE, Slurm, running_slurm
 from tests.server.harness import QUICK, ServiceHarness, open_service, spec
@@ -37,6 +37,8 @@ TWO_JOBS_LIMIT_S = 900.0
 """Bound for a tournament whose bots sleep for a minute and a half; if busy, it needs many jobs."""
 END_LIMIT_S = 300.0
 """Within which what was cancelled has left nothing; Slurm itself takes a minute on a busy machine."""
+ASK_S = 0.5
+"""Seconds between two questions for Slurm's jobs: an answer takes a tenth of a second of CPU time."""
 JOBS = 2
 ROUNDS = 20
 """So many that the first job does not play all games of two bots before the second job is submitted."""
@@ -68,6 +70,17 @@ def jobs_that_play(mark: str) -> list[str]:
         with contextlib.suppress(OSError):  # it has just ended
             found.append(job_of(pid))
     return found
+
+
+def jobs_of(slurm: Slurm) -> int:
+    return len(slurm.command("squeue", "--noheader").splitlines())
+
+
+async def until_jobs(
+    slurm: Slurm, count: int, within_s: float, seen: Callable[[], object] = lambda: ""
+) -> None:
+    """Wait until so many jobs wait or run."""
+    await becomes(lambda: jobs_of(slurm) == count, within_s, seen, every_s=ASK_S)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +136,7 @@ async def test_an_interrupt_and_a_cancelled_job_change_nothing_in_the_table(
         assert await head.ends() == INTERRUPTED
     assert "games to play; the same command goes on:\n" in head.said
     await becomes(lambda: not living_with(mark), END_LIMIT_S)  # the head does not wait for its jobs
-    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+    await until_jobs(slurm, 0, END_LIMIT_S)
     async with (
         machine(tmp_path, "local", run_options("here")) as local,
         machine(tmp_path, "head-2", options) as head,
@@ -135,7 +148,7 @@ async def test_an_interrupt_and_a_cancelled_job_change_nothing_in_the_table(
         while not playing:  # bots come and go
             playing = jobs_that_play(mark)
             assert kept(games) < 12
-            await trio.lowlevel.checkpoint()
+            await trio.sleep(LOOK_S)
         slurm.command("scancel", playing[0])
         assert kept(games) < 12
         assert await head.ends() == 0, head.said
@@ -147,7 +160,7 @@ async def test_an_interrupt_and_a_cancelled_job_change_nothing_in_the_table(
         )
         assert here == there
     assert not living_with(mark)
-    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+    await until_jobs(slurm, 0, END_LIMIT_S)
     logs = {
         path.suffix: path.read_text() for path in (tmp_path / "out/cluster/slurm").glob(f"*-{playing[0]}.*")
     }
@@ -166,7 +179,7 @@ async def test_jobs_leave_before_their_walltime_and_others_take_over(slurm: Slur
     assert "Cup: 30 of 30 games\n" in head.said
     assert "lost" not in head.said  # no game was being played when a job ended
     assert not living_with(mark)
-    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+    await until_jobs(slurm, 0, END_LIMIT_S)
     logs = [path.read_text() for path in (tmp_path / "out/cluster/slurm").iterdir()]
     assert sum("joined tls://127.0.0.1:" in log for log in logs) >= 2
     assert not any("DUE TO TIME LIMIT" in log for log in logs)  # which slurmstepd writes of what it kills
@@ -188,9 +201,6 @@ async def test_the_server_has_jobs_while_it_plays_a_tournament(
 ) -> None:
     monkeypatch.setattr("tournaments.server.cluster.LINGER_S", 0.5)
 
-    def jobs() -> int:
-        return len(slurm.command("squeue", "--noheader").splitlines())
-
     def seen() -> object:
         return slurm.command("squeue"), state_of(harness, made), harness.service.status()
 
@@ -198,15 +208,15 @@ async def test_the_server_has_jobs_while_it_plays_a_tournament(
         asked = spec(references=["first_legal", "greedy"], rounds=ROUNDS)
         made = await harness.service.tournaments.create_tournament(asked, None)
         for wanted in (CompetitionState.PAUSED, CompetitionState.FINISHED):
-            assert jobs() == 0
+            assert jobs_of(slurm) == 0
             await harness.service.tournaments.start(made.id)
             if wanted is CompetitionState.PAUSED:
-                await becomes(lambda: jobs() == JOBS, START_LIMIT_S, seen)
+                await until_jobs(slurm, JOBS, START_LIMIT_S, seen)
                 await harness.service.tournaments.pause(made.id)
             await becomes(
                 partial(lambda wanted: state_of(harness, made) is wanted, wanted), START_LIMIT_S, seen
             )
-            await becomes(lambda: not jobs(), END_LIMIT_S, seen)
+            await until_jobs(slurm, 0, END_LIMIT_S, seen)
         with Store(harness.database.competition(made.slug), read_only=True) as store:
             assert len(store.played()) == 2 * ROUNDS
             assert all(store.record(key).host_speed for key in store.played())
@@ -232,7 +242,7 @@ async def test_jobs_that_cannot_play_do_not_end_the_servers_scheduler(
         assert "ended before it could play: no such luck" in failure.why
         await becomes(lambda: state_of(harness, made) is CompetitionState.FINISHED, START_LIMIT_S)
         assert {failure.where for failure in harness.service.status().failures} == {"jobs of Slurm"}
-    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+    await until_jobs(slurm, 0, END_LIMIT_S)
 
 
 @pytest.mark.parametrize(
@@ -267,9 +277,9 @@ async def test_no_job_is_left_when_the_scheduler_was_lost(slurm: Slurm, tmp_path
     logs = tmp_path / "jobs"
     with open_cluster(tmp_path, workers=0) as lost:
         jobs = Jobs(lost.address, Credentials(tmp_path / "credentials"), SETTINGS, logs)
-        await becomes(lambda: len(slurm.command("squeue", "--noheader").splitlines()) == JOBS, START_LIMIT_S)
+        await until_jobs(slurm, JOBS, START_LIMIT_S)
     await trio.to_thread.run_sync(jobs.close)
-    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+    await until_jobs(slurm, 0, END_LIMIT_S)
 
 
 async def test_a_machine_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ LIMIT_S = 900.0
 """Bound for events that take seconds; on a busy machine, each check of a bot may take its two minutes."""
 ENDS_WITHIN_S = 60.0
 """Bound for the end of a service, which takes milliseconds and does not wait for unfinished work."""
-POLL_S = 0.01
+POLL_S = 0.02
 GAME = "kalah(4,3)"
 STARTER = REPOSITORY_ROOT / "sample_bots" / "starters" / "python"
 QUICK = ServiceConfig(slots=2, checks=1, retry_s=0.01, nice=1)

@@ -386,6 +386,7 @@ async def test_only_the_operator_sees_why_the_server_cannot_run_a_bot(
         assert [one.why for one in casual._context.failures.newest()] == [str(error)]
 
 
+@pytest.mark.usefixtures("started_workers")
 async def test_a_worker_that_cannot_be_started_ahead_ends_no_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ from tournaments.results.store import Store
 from tournaments.web.server_config import SERVER_FILE
 from tournaments.web.server_main import utc_now
 
-KILLS = {Path: 7, URL: 3}
+KILLS = {Path: 6, URL: 3}
 """Number of kills for a database in files, and on a PostgreSQL server."""
 MOST_S = 1.5
 """Latest moment of a kill, in seconds after the server is ready."""
@@ -239,6 +239,7 @@ def test_kill_9_at_random_moments(database: Database, tmp_path: Path) -> None:
         games = now
 
     with killed.server() as server, killed.course() as course:
+        course.settings.change(practice_on=False)
         while killed.next_number < TEAMS_AT_FIRST + kills // 2:
             assert killed.submit(server)
         wait_until(lambda: not course.versions.unfinished())
