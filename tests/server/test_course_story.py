@@ -6,6 +6,7 @@
 import csv
 import io
 import re
+import shutil
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ LIMIT_MS = 180_000
 CHOOSER_MS = 15_000
 LINK_LINES = 9
 """Lines of a demo after its address: the links of the admin, three students and a lecturer."""
+DEMO_BOTS = 2
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 GAME = "manchester(4,3)"
 """A small board: games and checks are short."""
@@ -83,15 +85,30 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture
-def story(tmp_path: Path, browser: Browser) -> Iterator[Story]:
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The data directory of a demo course whose bots have qualified, and the paths of its links."""
     needs_sandbox()
-    with Course(database_of(tmp_path / "data").course()) as course:
-        course.settings.change(game=GAME, references=["ladder:1"])
-        with served(tmp_path / "data", "--demo", lines=LINK_LINES) as server:
-            links = dict(re.findall(r"^  (\S+) +(http\S+)$", "\n".join(server.printed), re.MULTILINE))
-            yield Story(server, course, browser, links)
+    data = tmp_path_factory.mktemp("demo") / "data"
+    with Course(database_of(data).course()) as course:
+        course.settings.change(game=GAME, references=["ladder:1"], practice_on=False)
+        with served(data, "--demo", lines=LINK_LINES) as server:
+            until = time.monotonic() + LIMIT_MS / 1000
+            while len(course.versions.current()) < DEMO_BOTS:
+                assert time.monotonic() < until
+                time.sleep(0.1)
             server.assert_ends()
+    return data, dict(re.findall(r"^  (\S+) +http://[^/]+(\S+)$", "\n".join(server.printed), re.MULTILINE))
+
+
+@pytest.fixture
+def story(demo: tuple[Path, dict[str, str]], tmp_path: Path, browser: Browser) -> Iterator[Story]:
+    """A demo course of its own."""
+    data, links = demo
+    shutil.copytree(data, tmp_path / "data", symlinks=True)
+    with Course(database_of(tmp_path / "data").course()) as course, served(tmp_path / "data") as server:
+        yield Story(server, course, browser, {login: server.url + path for login, path in links.items()})
+        server.assert_ends()
 
 
 def accept(page: Page, link: str) -> None:
@@ -213,7 +230,6 @@ def watch_a_game_of(page: Page, site: str, name: str) -> None:
 @pytest.mark.long
 def test_a_student_submits_loses_learns_and_climbs(story: Story, tmp_path: Path) -> None:
     site = story.server.url
-    story.stop_practice()
     with watched_page(story.browser, site=site, viewport=DESKTOP, accept_downloads=True) as page:
         accept(page, story.links["student-3"])
         expect(page).to_have_url(f"{site}/my")
@@ -291,6 +307,7 @@ def test_a_lecturer_runs_a_tournament(story: Story, tmp_path: Path) -> None:
     with watched_page(story.browser, site=site, viewport=DESKTOP, accept_downloads=True) as page:
         accept(page, story.links["lecturer"])
         expect(page).to_have_url(f"{site}/teach")
+        story.go_on_with_practice()
         for team in ("Team 1 v1", "Team 2 v1"):
             until_played(page, site, team, 1)
         story.stop_practice()
@@ -396,7 +413,6 @@ def tab_to(page: Page, selector: str) -> None:
 
 def test_a_keyboard_is_enough(story: Story, tmp_path: Path) -> None:
     site = story.server.url
-    story.stop_practice()
     with watched_page(story.browser, site=site, viewport=DESKTOP) as page:
         accept(page, story.links["student-3"])
         kit = page.request.get(f"{site}/starters/python.zip").body()
