@@ -35,6 +35,8 @@ from tournaments.cli.remote.api_client import Client, Package, SubmitError, pack
 from tournaments.cli.remote.websocket import ConnectionLostError, RefusedError
 from tournaments.course.model import VersionState
 
+pytestmark = pytest.mark.any_database
+
 Answer = tuple[int, dict[str, str], bytes]
 TOKEN = "kal_" + "a" * 40
 

@@ -1,6 +1,6 @@
 """SIGKILL of the runner and of its workers at random moments: no game is lost or played twice.
 
-Twelve kills are a worker's, while games are played.  Eight are the runner's: more than half of them at any
+Fourteen kills are a worker's, while games are played.  Six are the runner's: more than half of them at any
 moment, also while it starts, the others while games are played.
 """
 
@@ -19,8 +19,8 @@ from tests.support.processes import all_end, descendants, open_pidfds
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store
 
-TARGETS = ("worker",) * 12 + ("runner",) * 8
-ROUNDS = 9
+TARGETS = ("worker",) * 14 + ("runner",) * 6
+ROUNDS = 8
 GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
 LONGEST_S = 0.3
 """Maximum time of a kill after the previous one, or after the runner began to play: 20 kills come during less

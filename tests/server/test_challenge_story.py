@@ -39,7 +39,7 @@ from tournaments.server.remote.remote_bots import (
 )
 from tournaments.web.server_config import SERVER_FILE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.any_database]
 
 LIMIT_S = 120
 

@@ -30,6 +30,8 @@ from tournaments.web.http.security import security_headers
 from tournaments.web.pages import signing_in
 from tournaments.web.routes import ROUTES
 
+pytestmark = pytest.mark.any_database
+
 ASSETS = REPOSITORY_ROOT / "tournaments/reporting/site/assets"
 
 

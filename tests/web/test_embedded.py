@@ -18,6 +18,8 @@ from tests.web.site import World, running_site
 from tests.web.test_live import HOSTILE, LIVE, SMALL, publish, start, streaming
 from tournaments.web.routes import ROUTES
 
+pytestmark = pytest.mark.any_database
+
 BOARD = "/embed/practice"
 ORIGINS = ["https://www.example.org", "http://127.0.0.1:8080"]
 OTHERS = (

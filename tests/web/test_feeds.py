@@ -20,6 +20,8 @@ from tournaments.course.model import (
 from tournaments.course.people.credentials import FEED_PREFIX
 from tournaments.web.views.atom import NAMESPACE, FeedEntry, atom_feed
 
+pytestmark = pytest.mark.any_database
+
 ATOM = f"{{{NAMESPACE}}}"
 
 

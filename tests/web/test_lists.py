@@ -12,6 +12,8 @@ from tournaments.course.model import Event, Role
 from tournaments.web.views.journal_sentences import SENTENCES, sentence_of
 from tournaments.web.views.lists import ROWS, Column, ListQuery, listed, natural_key
 
+pytestmark = pytest.mark.any_database
+
 COLUMNS = {"name": Column[str]("Name", natural_key), "length": Column[str]("Length", len, True)}
 
 

@@ -26,6 +26,8 @@ from tournaments.server.live_hub import Channel
 from tournaments.web.http import sse
 from tournaments.web.pages import live_pages
 
+pytestmark = pytest.mark.any_database
+
 LIMIT_S = 120
 HOSTILE = "</script><b>&\"'"
 """A name of a bot."""
