@@ -6,6 +6,7 @@ of games.  Tournaments of commands and servers that a test starts have workers a
 
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -18,7 +19,9 @@ open_started_context = trio_parallel.open_worker_context
 
 
 def fork_workers_from_a_warm_process() -> None:
-    """Let trio_parallel start workers so in this process."""
+    """Make the workers of this process forks (on Linux: the libraries of macOS break in forks)."""
+    if sys.platform != "linux":
+        return
     multiprocessing.set_forkserver_preload(["tournaments.engines.local", "tournaments.running.result_writer"])
     trio_parallel.open_worker_context = _open_warm_context  # type: ignore[assignment]
 
