@@ -27,6 +27,8 @@ from tournaments.engines.local import open_local_engine
 
 pytestmark = [
     pytest.mark.load,
+    # The process whose forks others are is in no control group of a test.
+    pytest.mark.usefixtures("started_workers"),
     pytest.mark.skipif(sys.platform != "linux", reason="confinement is Linux's"),
 ]
 

@@ -38,6 +38,7 @@ from tournaments.running.runner import MAX_ATTEMPTS
 
 pytestmark = [
     pytest.mark.load,
+    pytest.mark.usefixtures("started_workers"),  # as users have them
     pytest.mark.any_database,
     pytest.mark.skipif(not has_counters(), reason="the system does not count waits for a CPU"),
 ]
