@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -23,12 +22,11 @@ def fork_workers_from_a_warm_process() -> None:
     if sys.platform != "linux":
         return
     multiprocessing.set_forkserver_preload(["tournaments.engines.local", "tournaments.running.result_writer"])
-    trio_parallel.open_worker_context = _open_warm_context  # type: ignore[assignment]
+    trio_parallel.open_worker_context = _open_warm_context
 
 
-def _open_warm_context(
-    *, init: Callable[[], object] = bool, **settings: Any
-) -> AbstractAsyncContextManager[trio_parallel.WorkerContext]:
+def _open_warm_context(*, init: Callable[[], object] = bool, **settings: Any) -> Any:
+    """Return what ``open_worker_context`` does."""
     here = partial(_begin, dict(os.environ), os.sched_getaffinity(0), init)
     return open_started_context(init=here, worker_type=trio_parallel.WorkerType.FORKSERVER, **settings)
 
