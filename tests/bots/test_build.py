@@ -480,8 +480,9 @@ def test_a_makefile_and_its_compiler(place: BuildFolder, sandbox: Sandbox) -> No
     assert "undeclared identifier" in refused(place, ["make"], sandbox)
 
 
+@pytest.mark.parametrize("mode", [0o755, 0o700])
 def test_a_compiler_on_path_is_visible_in_the_sandbox(
-    place: BuildFolder, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    place: BuildFolder, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, mode: int
 ) -> None:
     tools = place.base / "tools" / "bin"
     (tools.parent / "lib" / "modules").mkdir(parents=True)
@@ -489,6 +490,8 @@ def test_a_compiler_on_path_is_visible_in_the_sandbox(
     (tools.parent / "lib" / "modules" / "text").write_text(MAKES)
     (tools / "zig").write_text('#!/bin/sh\n. "$(dirname "$0")/../lib/modules/text"\n')
     (tools / "zig").chmod(0o755)
+    for path in (tools.parent, *tools.parent.rglob("*")):
+        path.chmod(path.stat().st_mode & mode)  # 0o700: installed by root, for root alone
     script = place.write("zig\n")
     assert "not found" in refused(place, script, sandbox)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
