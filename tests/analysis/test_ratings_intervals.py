@@ -222,9 +222,15 @@ def test_student_quantile(freedom: float, printed: float) -> None:
     assert normal_share(np.array([0.0, NORMAL_QUANTILE])).tolist() == pytest.approx([0.5, 0.975])
 
 
-@pytest.mark.parametrize("freedom", [LARGE_FREEDOM, 3e3, 1e5, 1e7])
-def test_the_quantile_of_large_tournaments_is_that_of_scipy(freedom: float) -> None:
-    assert student_quantile(freedom) == pytest.approx(float(stdtrit(freedom, LEVEL)), rel=1e-14)
+@pytest.mark.parametrize(
+    ("freedom", "error"),
+    [
+        *((freedom, 1e-11) for freedom in (1.0, 4.0, 4.7, 17.3, 250.0, 0.999 * LARGE_FREEDOM)),
+        *((freedom, 1e-14) for freedom in (LARGE_FREEDOM, 3e3, 1e5, 1e7)),
+    ],
+)
+def test_the_student_quantile_is_that_of_scipy(freedom: float, error: float) -> None:
+    assert student_quantile(freedom) == pytest.approx(float(stdtrit(freedom, LEVEL)), rel=error)
 
 
 def test_an_anchor_of_its_own_rating() -> None:
