@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import re
 import signal
@@ -255,22 +256,32 @@ CLOSED = {
 """Commands with files in a folder that may not be entered, and their messages."""
 
 
-@pytest.mark.parametrize("name", CLOSED)
-def test_a_folder_that_may_not_be_entered_is_one_message(name: str) -> None:
+INVOKE_EACH = """
+import json, sys
+from tests.support.builders import invoke
+results = map(lambda words: invoke(*words), json.loads(sys.argv[1]))
+print(json.dumps([(result.exit_code, result.stdout, result.stderr) for result in results]))
+"""
+"""A process that runs commands one after the other: as another user they need a process of their own."""
+
+
+def test_a_folder_that_may_not_be_entered_is_one_message() -> None:
     for folder in ("closed/it", "listed", "out"):
         Path(folder).mkdir(parents=True)
     tournament = load_tournament(write_tournament(Path(), 'bots = ["greedy", "first_legal"]'))
     with Store(Path("out/results.db")) as store:
         open_run(tournament, store)
-    words, message = CLOSED[name]
-    command = as_ordinary_user([str(KALARENA), *words], [Path.cwd()])
+    lines = json.dumps([words for words, _ in CLOSED.values()])
+    command = as_ordinary_user([sys.executable, "-c", INVOKE_EACH, lines], [Path.cwd()])
     Path("closed").chmod(0o000)
     Path("listed").chmod(0o600)
-    done = run_command(command, Path.cwd())
+    done = run_command(command, Path.cwd(), PYTHONPATH=str(REPOSITORY_ROOT))
     for folder in ("closed", "listed"):
         Path(folder).chmod(0o700)
-    assert (done.returncode in (1, 2), done.stdout) == (True, "")
-    assert re.fullmatch(f"Error: .*{message}.*[Pp]ermission denied.*\n", done.stderr), done.stderr
+    assert done.returncode == 0, done.stderr
+    for (words, message), (status, out, errors) in zip(CLOSED.values(), json.loads(done.stdout), strict=True):
+        assert (status in (1, 2), out) == (True, ""), words
+        assert re.fullmatch(f"Error: .*{message}.*[Pp]ermission denied.*\n", errors), (words, errors)
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
