@@ -97,6 +97,7 @@ def test_the_superiority_among_many_bots_is_nearly_that_among_few(monkeypatch: p
         assert found.likelihood_of_superiority(*pair) == pytest.approx(of_few[pair], abs=1e-2)
 
 
+@settings(max_examples=40)
 @given(GAMES, st.none() | st.integers(0, 3))
 def test_intervals_are_finite_and_hold_the_estimate(played: Played, anchor: int | None) -> None:
     found = rate(evidence_of(NAMES, games_of(played)), anchor, 1500.0)

@@ -203,6 +203,7 @@ def test_a_bot_that_hangs_plays_two_games_only(tmp_path: Path) -> None:
     assert any("left out after 2 games that were lost on time" in sentence for sentence in skipped)
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_check_and_the_bot(tmp_path: Path) -> None:
     mark = deaf_bot(tmp_path)
     code = "from tournaments.cli.check import command; command()"

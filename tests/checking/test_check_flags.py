@@ -76,8 +76,8 @@ FLAGS = {
 """Flag of the bot -> the first item that fails, and words that only its sentence has."""
 
 
-QUICK = {"pit-8", "duplicate", "exit", "talk-after-end"}
-"""Flags of four groups; the others are slow together."""
+QUICK = {"pit-8", "duplicate", "exit"}
+"""Flags of three groups; the others are slow together."""
 TOLERATED = {flag for flag, (item, _) in FLAGS.items() if item in ("spelling", "stderr", "end", "idle")}
 """Flags with which all games are played: the board is small then."""
 LATE = {"hang", "no-line-feed", "never-read"}
@@ -123,6 +123,7 @@ def test_each_flag_of_the_bot_has_a_row() -> None:
     assert flags_of_the_bot() - NO_FAULTS == set(FLAGS)
 
 
+@pytest.mark.slow
 def test_the_bot_passes_without_a_flag() -> None:
     report = check(game="kalah(3,2)+pie")
     assert report.failures == ()

@@ -139,6 +139,7 @@ def check(
     return check_bot(resolve_bot(str(folder), folder, game="manchester"), settings)
 
 
+@pytest.mark.slow
 def test_the_program_without_a_mistake_passes(tmp_path: Path) -> None:
     report = check(tmp_path, HEAD + LOOP)
     assert report.failures == ()

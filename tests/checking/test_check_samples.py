@@ -63,6 +63,7 @@ def test_sample_bots_pass(bot: str, games: tuple[str, ...]) -> None:
     assert skipped == expected.get(games[0], set())
 
 
+@pytest.mark.slow
 def test_a_small_game_in_full_with_records_and_callbacks() -> None:
     seen: list[Item] = []
     begun: list[tuple[Scenario, int, int]] = []
@@ -95,6 +96,7 @@ def test_a_small_game_in_full_with_records_and_callbacks() -> None:
     assert report.numbers["moves"] > 20
 
 
+@pytest.mark.slow
 def test_a_bot_that_has_to_be_built(tmp_path: Path) -> None:
     (tmp_path / "bot.src").write_text((REPOSITORY_ROOT / "sample_bots" / "first_legal.py").read_text())
     shutil.copy(REPOSITORY_ROOT / "sample_bots" / "__init__.py", tmp_path)
@@ -163,6 +165,7 @@ def test_a_bot_that_polls_for_its_lines_is_checked_in_full_games(
     assert check_replay(played.record) == []
 
 
+@pytest.mark.slow
 def test_a_board_without_any_choice() -> None:
     report = check("first_legal", "kalah(1,1)")
     assert [item for item in report.items if item.status is Status.FAILED] == []

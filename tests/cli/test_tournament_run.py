@@ -495,6 +495,7 @@ def on_terminal(
         process.wait()
 
 
+@pytest.mark.slow
 def test_on_a_terminal(tmp_path: Path) -> None:
     folder_with(tmp_path, 2, "bad.py")
     with (tmp_path / "cup.toml").open("a") as file:

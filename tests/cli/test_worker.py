@@ -103,6 +103,7 @@ def health() -> Health:
     return examine(Probe(Sandbox()))
 
 
+@pytest.mark.slow
 async def test_a_scheduler_that_does_not_start_in_time_is_an_error(
     credentials: Credentials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

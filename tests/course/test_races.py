@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Barrier, Thread
 
+import pytest
+
 from tests.support.courses import FAST_PASSWORDS, NOW, account_with, add_account, add_student, use_link
 from tests.support.store_locations import to_argument
 from tournaments.course.course import Course
@@ -149,6 +151,7 @@ with Course(from_argument(sys.argv[1]), FAST_PASSWORDS) as course:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_create_a_course_and_submit_to_it(place: Location) -> None:
     processes = [
         subprocess.Popen(

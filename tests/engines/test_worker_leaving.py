@@ -145,6 +145,7 @@ assert signal.getsignal(signal.SIGINT) is before
 """
 
 
+@pytest.mark.slow
 def test_the_import_of_dask_jobqueue_changes_no_signal_handler() -> None:
     subprocess.run([sys.executable, "-c", IMPORT], check=True, timeout=RUN_LIMIT_S)
 

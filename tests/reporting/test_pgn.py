@@ -187,6 +187,7 @@ def strengths(games: list[dict[str, str]]) -> list[float]:
     return list(ELO * (strength - strength.mean()))
 
 
+@pytest.mark.slow
 def test_a_plain_fit_of_the_export_gives_the_same_strengths(field: Path) -> None:
     """Strengths before the scale of expected scores are compared, since Ordo has no such scale."""
     exported = headers_of(export(field, "--format", "pgn").stdout)
@@ -223,6 +224,7 @@ def test_only_games_that_count_are_exported(tmp_path: Path) -> None:
     assert one["GameId"] == "r001-1v2"
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_alone(field: Path, tmp_path: Path) -> None:
     moves = tmp_path / "moves.csv"
     command = [

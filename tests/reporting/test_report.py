@@ -112,6 +112,7 @@ def test_file_names_depend_on_no_order() -> None:
     assert max(len(name.encode()) for name in unique_files({"a": "é" * 300}).values()) <= 100
 
 
+@pytest.mark.slow
 def test_the_same_store_makes_the_same_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one process, again, and with two."""
     directory = mixed(tmp_path)

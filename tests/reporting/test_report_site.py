@@ -151,7 +151,7 @@ def test_a_disk_that_takes_no_assets(directory: Path, monkeypatch: pytest.Monkey
     assert left(directory) == ["report", "results.db"]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_errors_of_the_processes_that_write_pages(
     directory: Path, monkeypatch: pytest.MonkeyPatch, processes: int
 ) -> None:

@@ -138,6 +138,7 @@ def test_bots_that_play_badly_or_slowly_pass(tmp_path: Path) -> None:
     assert not any(key.startswith(KEY) for key in kept(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_signal_stops_a_rehearsal(tmp_path: Path) -> None:
     needs_sandbox()
     path = cup(tmp_path, asleep="import time\ntime.sleep(600)\n", fine=FINE)

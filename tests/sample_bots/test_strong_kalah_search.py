@@ -212,6 +212,7 @@ print(json.dumps(results))
 """
 
 
+@pytest.mark.slow
 def test_plain_python_finds_the_same() -> None:
     """With a table so small that entries are replaced; twice, with what is left of it."""
     dice = random.Random(5)

@@ -110,6 +110,7 @@ def test_table_and_quiescence_find_the_same_end() -> None:
     assert decided >= 3
 
 
+@pytest.mark.slow
 def test_a_turn_that_would_repeat_is_not_expected_of_the_opponent() -> None:
     """White moves, and Black's only answers are forbidden by rule 8: White has won, which no board alone
     tells."""
@@ -200,6 +201,7 @@ def results(spec: str) -> list[Any]:
     return [list(astuple(one)) for one in found]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="compares the two")
 @pytest.mark.parametrize("spec", ["kalamala", "kalamala+cap=60"])
 def test_plain_python_finds_the_same(spec: str) -> None:

@@ -144,6 +144,7 @@ def test_one_player_is_enough() -> None:
     assert played(placement(3, [Entrant(), Entrant()]), 5) == [{1}] * 3
 
 
+@pytest.mark.slow
 def test_a_placement_reaches_the_weakest_of_a_thousand_players() -> None:
     withdrawn = [Entrant(until=0)] * 997  # so that the second round is at the bottom already
     assert played(placement(3, [*[Entrant()] * 3, *withdrawn]), 0) == [{1, 2}] * 3

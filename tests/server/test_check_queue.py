@@ -137,6 +137,7 @@ def test_a_log_is_restored_from_its_text(texts: list[str]) -> None:
 # Verdicts
 
 
+@pytest.mark.slow
 async def test_a_good_bot_qualifies_and_a_faulty_one_fails(tmp_path: Path, database: Database) -> None:
     async with open_service(tmp_path / "data", database=database) as harness:
         good = await harness.submit("Team 1", bot())

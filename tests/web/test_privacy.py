@@ -133,7 +133,10 @@ async def test_pseudonyms_that_cannot_be_used_are_a_failure_of_the_disk(
     assert REAL.search(await played.world.page("lecturer", "/competitions/cup"))
 
 
-@pytest.mark.parametrize("is_warm", [False, True], ids=["cold caches", "warm caches"])
+@pytest.mark.parametrize(
+    "is_warm",
+    [pytest.param(False, id="cold caches", marks=pytest.mark.slow), pytest.param(True, id="warm caches")],
+)
 async def test_no_page_has_a_name_for_an_anonymous_visitor(played: Played, is_warm: bool) -> None:
     played.show("anonymous")
     if is_warm:  # somebody who sees the names has just been on all pages
