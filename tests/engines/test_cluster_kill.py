@@ -40,7 +40,7 @@ LIMIT_S = 1800.0
 MARKER = "KALARENA_TEST_CLUSTER"
 """In the environment of all processes of the tournament, bots among them."""
 HOSTS = ("lab-1", "lab-2")
-ROUNDS = 10
+ROUNDS = 6
 BOTS = ("first", "last", "fullest")
 GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
 FORMS = ("text", "csv", "json", "html")

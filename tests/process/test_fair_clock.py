@@ -52,7 +52,7 @@ KINDS = ("cpu", "wall", "sleep")
 BUSY_PER_CORE = 4
 AT_ONCE = 8
 """So many that games have a fair part of the machine: two at once are waited for twice as long."""
-GAMES = 36
+GAMES = 27
 MOST_WALL_GAMES = 60
 STOLEN_US = 80_000
 """At a time, by a virtual machine's host: 66 ms were seen."""
