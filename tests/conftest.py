@@ -39,8 +39,11 @@ gc.set_threshold(*GC_THRESHOLDS)
 copy_tables_into_new_files()
 fork_workers_from_a_warm_process()
 
-# No test is a timed one: machines are slow at times, and a slow example is no failure.
-settings.register_profile("kalarena", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No test is a timed one: machines are slow at times, and a slow example is no failure.  Each run has other
+# examples, so that not every run needs a hundred.
+settings.register_profile(
+    "kalarena", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("kalarena")
 
 

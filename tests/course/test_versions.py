@@ -322,5 +322,5 @@ class VersionsAgainstAModel(RuleBasedStateMachine):
             assert self.course.versions.current(at) == playing
 
 
-VersionsAgainstAModel.TestCase.settings = hypothesis_settings(max_examples=8, stateful_step_count=20)
+VersionsAgainstAModel.TestCase.settings = hypothesis_settings(max_examples=6, stateful_step_count=20)
 TestVersionsAgainstAModel = VersionsAgainstAModel.TestCase

@@ -79,6 +79,7 @@ async def engine(
             yield opened
 
 
+@pytest.mark.slow
 async def test_games_have_a_core_each_on_request(tmp_path: Path) -> None:
     cores = usable_cores()
     records = []

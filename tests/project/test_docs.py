@@ -127,6 +127,7 @@ def is_dear(line: str) -> bool:
     return any(word in line for word in DEAR)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_readme(tmp_path, lambda line: not is_dear(line))

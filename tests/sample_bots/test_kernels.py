@@ -96,6 +96,7 @@ def test_kernels_are_compiled_and_loaded_by_a_confined_bot(tmp_path: Path) -> No
     assert kernels.is_prepared()
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_for_a_level_that_is_no_engine_in_the_game(empty_cache: Path) -> None:
     result = invoke("play", "ladder:5", "first_legal", "--game", "kalah(3,2)", "--sandbox", "off")
     assert result.exit_code == 0, result.output

@@ -131,6 +131,7 @@ async def test_built_bots_count_as_storage(tmp_path: Path, checks: FakeChecks, l
 # From the upload to the ladder, and after a restart
 
 
+@pytest.mark.slow
 async def test_a_version_qualifies_and_plays(tmp_path: Path) -> None:
     async with open_service(tmp_path, practice_on=True, references=["random:1"]) as harness:
         service = harness.service
