@@ -130,10 +130,10 @@ def test_an_interrupt_of_the_interpreters_own_doings_shows_no_traceback(error: s
     assert ("Traceback" in done.stderr) is bool(said)
 
 
-SLOW_SIGNALS = [pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGTERM, signal.SIGHUP)]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, *SLOW_SIGNALS])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGTERM, signal.SIGHUP))],
+)
 def test_a_signal_during_a_build_ends_the_build(number: signal.Signals) -> None:
     Path("bot").mkdir()
     Path("bot/bot.toml").write_text('command = ["./engine"]\nbuild = ["sh", "make.sh"]\n')
