@@ -25,6 +25,7 @@ from tests.adapters.bots import (
 )
 from tests.support.confinement import UNHURRIED, outcome, sandbox_of
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.tiers import slow
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
 
@@ -180,9 +181,11 @@ async def test_turns_play_kalamala_and_openings(tmp_path: Path) -> None:
         ("turns python", "import sys\nsys.stdin.readline()\nsys.exit(3)\n", (1, "exit", "exited")),
         ("turns python", "import sys\nsys.stdin.readline()\nprint('hello')\n", (1, "protocol", "bad-number")),
         ("turns python", "import sys\nsys.stdin.readline()\nprint(99)\n", (1, "illegal-move", "no-such-pit")),
-        ("turns python", "import time\ntime.sleep(60)\n", (1, "timeout", "late")),
         ("turns python", "import os\nos.kill(os.getpid(), 11)\n", (1, "exit", "killed")),
-        ("turns python", "import os, time\nos.close(1)\ntime.sleep(60)\n", (1, "exit", "closed-output")),
+        *slow(
+            ("turns python", "import time\ntime.sleep(60)\n", (1, "timeout", "late")),
+            ("turns python", "import os, time\nos.close(1)\ntime.sleep(60)\n", (1, "exit", "closed-output")),
+        ),
         ("kgp python", KGP_PYTHON.replace('send(f"@{number} move {move}")', "pass"), (1, "timeout", "late")),
         ("kgp python", "raise SystemExit(5)\n", (1, "exit", "exited")),
     ],

@@ -115,6 +115,7 @@ def store(tmp_path: Path) -> ContentStore:
     return ContentStore(tmp_path / "submissions")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["new", pytest.param("replace", marks=pytest.mark.kill)])
 def test_a_kill_at_any_act_leaves_no_partial_entry(tmp_path: Path, how: str) -> None:
     """At each call that touches the file system: no partial entry is ever visible, and the store works on."""

@@ -503,6 +503,7 @@ def test_a_compiler_on_path_is_visible_in_the_sandbox(
 # Trusted and untrusted bots
 
 
+@pytest.mark.slow
 def test_builds_are_confined_if_bots_must_be(place: BuildFolder) -> None:
     needs_sandbox()
     place.write("echo changed > {outside}/secret 2>/dev/null\n" + MAKES)

@@ -111,6 +111,7 @@ def test_the_only_script_of_node_in_a_directory(tmp_path: Path) -> None:
     assert resolve_bot("gamma", tmp_path).command == (str(run),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0o000, 0o111])
 def test_a_directory_that_may_not_be_read(tmp_path: Path, mode: int) -> None:
     closed = tmp_path / "closed"

@@ -74,6 +74,7 @@ def test_a_bot_that_fails_and_what_is_written(tmp_path: Path) -> None:
         assert [str(found) for found in verification.of_record(read_record(path))] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unhurried_check")
 def test_files_that_cannot_be_written_hide_no_result() -> None:
     first = next(scenarios(Settings(games=(SMALL[1],)), ()))
@@ -158,6 +159,7 @@ def test_bad_usage(case: str) -> None:
     assert words in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unhurried_check")
 @pytest.mark.parametrize("failures", [1, scenario_runner.TRIES])
 def test_a_failure_of_our_host_is_tried_again_and_not_the_bots_failure(

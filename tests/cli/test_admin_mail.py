@@ -114,6 +114,7 @@ def test_links_of_the_command_line_go_out_by_mail(data: Path, tmp_path: Path) ->
     assert "2 waiting, 0 failed" in one_object(invoke("doctor", "--json", "--data", str(data)).output)["mail"]
 
 
+@pytest.mark.slow
 def test_the_doctor_counts_mails_of_another_directory_as_held(data: Path) -> None:
     admin(data, "add", "s-1", "--role", "lecturer", "--email", "s-1@example.org")
     assert mail_text(data).endswith("; 1 waiting, 0 failed")

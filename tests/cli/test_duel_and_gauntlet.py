@@ -37,7 +37,6 @@ from tournaments.results.store import Store
 from tournaments.running.runner import RunReport
 
 SORRY = "import sys\nsys.exit('sorry')\n"
-SLOW = ("check", "duel", "gauntlet")
 QUICK = ("--game", "kalah(3,2)", "--sandbox", "off", "--concurrency", "1")
 """Weak players play this in a few hundredths of a second."""
 
@@ -402,6 +401,7 @@ def test_each_run_without_out_gets_a_new_directory(tmp_path: Path) -> None:
     assert all(path.name.startswith("gauntlet-ladder_1") for path in made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["gauntlet . --levels 1", "duel ../v1 .", "duel . v3"])
 def test_games_that_are_measured_from_within_a_bots_directory_are_kept_beside_it(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -512,8 +512,9 @@ def test_the_table_of_levels() -> None:
     assert bars == ["#" * (BAR * 3 // 4) + "." * (BAR // 4), "." * BAR]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unhurried_check")
-@pytest.mark.parametrize("command", ["play", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+@pytest.mark.parametrize("command", ["play", "check", "duel", "gauntlet"])
 def test_a_bot_without_a_manifest_speaks_the_protocol_of_the_command_line(command: str) -> None:
     Path("bot.py").write_text(TURNS_PYTHON)
     options = ("--game", "kalah(2,2)", "--sandbox", "off", "--protocol", "turns", "python3 bot.py")

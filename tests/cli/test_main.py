@@ -268,6 +268,7 @@ print(json.dumps([(result.exit_code, result.stdout, result.stderr) for result in
 """A process that runs commands one after the other: as another user they need a process of their own."""
 
 
+@pytest.mark.slow
 def test_a_folder_that_may_not_be_entered_is_one_message() -> None:
     for folder in ("closed/it", "listed", "out"):
         Path(folder).mkdir(parents=True)

@@ -46,6 +46,7 @@ def met(out: Path, number: int) -> set[frozenset[str]]:
     return {frozenset(BOTS[int(bot) - 1] for bot in key.split("v")) for key in keys}
 
 
+@pytest.mark.slow
 def test_pairings_and_a_bye_of_the_next_round(out: Path) -> None:
     before = kept(out)
     said = do(

@@ -176,6 +176,7 @@ SLOW_TO_LOAD = ("strong",)
 """Their searches are compiled, or take long to import."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

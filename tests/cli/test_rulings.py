@@ -15,6 +15,7 @@ import sample_bots.first_legal
 from tests.results.ruling_helpers import do, is_clean, kept, keys_of, line_of, results, run
 from tests.support.builders import invoke, write_tournament
 from tests.support.confinement import needs_sandbox
+from tests.support.tiers import slow
 from tournaments.reporting.ruling_requests import unexpected
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
@@ -86,6 +87,7 @@ def test_a_void_game(out: Path) -> None:
     assert "counts for nobody already (void" in do("void", out, KEY, "--why", "x", fails=True)
 
 
+@pytest.mark.slow
 def test_a_game_that_is_played_again_twice(out: Path) -> None:
     assert do("replay", out, KEY, "--why", "the appeal of first_legal") == (
         f"noted: replay {KEY}: the appeal of first_legal\n"
@@ -131,10 +133,9 @@ def test_a_kill_between_the_entry_and_the_report(out: Path) -> None:
 @pytest.mark.parametrize(
     ("out", "option", "annuls"),
     [
-        *(("round-robin", "", True), ("gauntlet", "", True), ("swiss", "", False)),
-        *(("ladder", "", False), ("knockout", "", False), ("groups", "", False)),
-        *(("round-robin", "--keep", False), ("swiss", "--annul", True)),
-        ("groups", "--annul", True),
+        *(("round-robin", "", True), ("swiss", "", False), ("swiss", "--annul", True)),
+        *slow(("gauntlet", "", True), ("ladder", "", False), ("knockout", "", False), ("groups", "", False)),
+        *slow(("round-robin", "--keep", False), ("groups", "--annul", True)),
     ],
     indirect=["out"],
 )
@@ -172,8 +173,9 @@ def test_a_bot_does_not_return_after_rounds_were_paired_without_it(out: Path) ->
     assert "rounds were paired without it since" in do("restore", out, "greedy", "--why", "y", fails=True)
 
 
-@pytest.mark.parametrize("kind", ["swiss", pytest.param("knockout", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("option", ["--keep", pytest.param("--annul", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["swiss", "knockout"])
+@pytest.mark.parametrize("option", ["--keep", "--annul"])
 def test_a_withdrawal_that_ends_a_round_is_taken_back(tmp_path: Path, kind: str, option: str) -> None:
     """Nothing was played since: the next round is paired anew, from all results."""
     text = CUP.replace('"random:1"', '"minimax:2", "random:1"') + f'format = "{kind}"\n'
@@ -270,7 +272,8 @@ def test_a_new_version_may_come_after_the_old_one_has_withdrawn(out: Path) -> No
     assert line_of(out, "minimax:1")["played"] == 4
 
 
-@of("round-robin", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gauntlet", "swiss", "ladder")))
+@pytest.mark.slow
+@of("round-robin", "gauntlet", "swiss", "ladder")
 def test_a_replacement_by_mistake_is_taken_back(out: Path) -> None:
     fields = ("rank", "points", "played", "withdrawn")
     before, standing = keys_of(out), [line_of(out, "greedy")[name] for name in fields]
@@ -353,6 +356,7 @@ def test_a_bot_that_could_read_other_files_is_not_added_if_the_sandbox_is_requir
     is_clean(out)
 
 
+@pytest.mark.slow
 def test_a_changed_late_bot_withdraws_and_joins_under_another_name(out: Path, tmp_path: Path) -> None:
     """The advice of the refusal."""
     bot = own_bot(tmp_path / "late")
@@ -397,6 +401,7 @@ def test_a_bot_of_the_file_that_has_withdrawn_needs_no_files(tmp_path: Path, tex
     is_clean(out)
 
 
+@pytest.mark.slow
 def test_a_late_bot_that_has_withdrawn_needs_no_files(out: Path, tmp_path: Path) -> None:
     bot = own_bot(tmp_path / "late")
     do("add", out, str(bot))

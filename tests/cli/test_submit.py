@@ -184,6 +184,7 @@ def test_a_link_to_a_folder_is_refused(tmp_path: Path) -> None:
         pack(bot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("closed", "mode"), [("bot/data", 0o000), ("bot/data", 0o600), ("bot", 0o600)])
 def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path, closed: str, mode: int) -> None:
     (tmp_path / "bot" / "data").mkdir(parents=True)

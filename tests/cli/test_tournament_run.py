@@ -231,10 +231,8 @@ def test_json_and_quiet_are_alone_even_if_a_bot_fails_every_game(
     assert wrong.stderr.startswith("Error: ")
 
 
-@pytest.mark.parametrize(
-    ("kind", "ranking"),
-    [("gauntlet", ["score", "wins"]), pytest.param("placement", ["rating"], marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "ranking"), [("gauntlet", ["score", "wins"]), ("placement", ["rating"])])
 def test_a_run_of_an_earlier_version_keeps_its_ranking(tmp_path: Path, kind: str, ranking: list[str]) -> None:
     """Earlier versions ranked these formats by points where the file said nothing."""
     write_tournament(

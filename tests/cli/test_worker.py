@@ -159,6 +159,7 @@ async def test_a_worse_host_than_the_tournament_demands_does_not_join(
         assert result.stderr.startswith(refused)
 
 
+@pytest.mark.slow
 def test_a_lifetime_includes_the_time_until_the_worker_joins(
     credentials: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:

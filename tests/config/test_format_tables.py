@@ -247,6 +247,7 @@ def sprt(folder: Path, max_games: int) -> Tournament:
     return load(folder, f'{text}format = {{kind = "sprt", elo0 = -40, elo1 = 40, max_games = {max_games}}}')
 
 
+@pytest.mark.slow
 def test_a_test_of_bots_without_chance_has_openings_for_all_its_games(tmp_path: Path) -> None:
     """Each opening is won by the bot that begins."""
     cup = sprt(tmp_path, 1040)

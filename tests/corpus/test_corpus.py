@@ -96,6 +96,7 @@ def test_the_readme_lists_each_bot() -> None:
     assert [row[1].strip(" `") for row in rows if len(row) > 3 and "`" in row[1]] == list(PROGRAMS)
 
 
+@pytest.mark.slow
 def test_ci_installs_the_tools_of_each_bot() -> None:
     script = (SOURCES.parents[1] / ".ci" / "run").read_text(encoding="utf-8")
     for name in PROGRAMS:

@@ -154,6 +154,7 @@ def test_a_job_whose_cancel_pipe_was_closed_before_is_not_played(tmp_path: Path)
         play_in_worker(job(), str(tmp_path / "pipe"))
 
 
+@pytest.mark.slow
 async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) -> None:
     assassin(tmp_path)
     text = (
@@ -205,6 +206,7 @@ async def test_the_pipes_of_a_killed_engine_are_removed(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", ["bare", "weak", "confined"])
 async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, tier: str) -> None:
     sandbox = sandbox_of(tier)

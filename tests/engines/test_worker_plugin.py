@@ -181,6 +181,7 @@ async def test_a_game_whose_process_died_is_to_be_played_on_another_host(
     assert place.worker.said[-1][1]["reply"] == DIED + b"the game's process died"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="cores are bound on Linux alone")
 @pytest.mark.parametrize("own_core", [False, True])
 @in_its_loop

@@ -130,6 +130,7 @@ def fillings(line: Line, sides: Iterable[str], every: int, first: int) -> list[s
     return [text_of(board, "00", side) for board in boards for side in sides]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FULL_LINES)
 def test_some_fillings_of_a_line(name: str) -> None:
     # Other ones for each line, so that together they are every seventh filling.
@@ -170,6 +171,7 @@ def crossings(draw: st.DrawFn) -> str:
     return text_of(board, f"{unplaced[0]}{unplaced[1]}", draw(st.sampled_from("wb")))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(crossings())
 def test_full_crossings(position: str) -> None:

@@ -347,6 +347,7 @@ def test_refusals_say_what_is_wrong(text: str, message: str) -> None:
 # Lemma 2.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_forgetting_what_a_placement_or_removal_made_impossible_changes_nothing(seed: int) -> None:
     dice = random.Random(seed)

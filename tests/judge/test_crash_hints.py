@@ -228,6 +228,7 @@ def repeated_parts(pattern: str) -> Iterator[str]:
                 yield (part * DEFAULT_KEPT_BYTES)[:DEFAULT_KEPT_BYTES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_long_line_that_a_bot_chose_is_searched_in_the_time_of_a_game(name: str) -> None:
     """Some patterns took minutes for a line of 64 KB: in the game, and for each view of its page."""

@@ -170,6 +170,7 @@ os._exit(3)
 """
 
 
+@pytest.mark.slow
 async def test_a_bot_that_still_computes_after_its_output_has_an_exit_status(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -272,6 +272,7 @@ async def test_two_games_at_a_time_in_one_process(tmp_path: Path) -> None:
     assert len({record.stderr[0] for record in records}) == (2 if can_assign_users() else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ponder", ["measure", "suspend"])
 @pytest.mark.parametrize("owns_loop", [False, True])
 async def test_waits_of_a_game_do_not_block_a_shared_event_loop(

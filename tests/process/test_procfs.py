@@ -144,6 +144,7 @@ WORK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORK)
 def test_cpu_time(work: str) -> None:
     """The program prints its own count, which does not include children that are not reaped."""
@@ -409,6 +410,7 @@ def test_a_reaped_root_is_no_tree() -> None:
             empty.resume()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [

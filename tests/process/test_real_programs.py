@@ -257,7 +257,8 @@ MISTAKES: dict[str, tuple[Program, Reason | None, str, str]] = {
         pytest.param(
             name,
             tier,
-            marks=[pytest.mark.toolchain] * (": " in name) + [pytest.mark.slow] * (tier == "confined"),
+            marks=[pytest.mark.toolchain] * (": " in name)
+            + [pytest.mark.slow] * (tier == "confined" or name == "endless loop beside a reader"),
         )
         for name in MISTAKES
         for tier in ("bare", "confined")

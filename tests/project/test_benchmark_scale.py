@@ -32,6 +32,7 @@ class CountingStore(Store):
         return super().add_all(games)
 
 
+@pytest.mark.slow
 def test_games_that_end_together_are_stored_in_one_transaction(tmp_path: Path) -> None:
     tournament = tournament_of(BOTS, 1, "kalah(1,1)")
     counting = CountingStore(tmp_path / "results.db")

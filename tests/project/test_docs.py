@@ -191,6 +191,7 @@ def test_the_first_bot_is_short_and_plays_both_sides(tmp_path: Path, monkeypatch
     assert "[score]" in run_here(["kalarena", "play", "mybot.py", "swapper.py"], tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["kalah(2,1)", "kalamala+cap=4"])
 def test_the_short_games_of_the_protocol_are_played_as_shown(tmp_path: Path, spec: str) -> None:
     section = TEXTS["protocol.md"].partition(f"`{spec}`, two bots")[2].partition("## ")[0]

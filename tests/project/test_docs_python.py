@@ -20,6 +20,7 @@ LINES = {"games.md": 10, "tournaments.md": 20}
 """Page -> most lines of its first example."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

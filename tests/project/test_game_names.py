@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from referee.games.catalog import GAMES
 from tests.support.paths import REPOSITORY_ROOT
 
@@ -61,6 +63,7 @@ def naming_texts(source: str) -> list[str]:
     return [text for text in texts_of(ast.parse(source)) if NAMES.search(text)]
 
 
+@pytest.mark.slow
 def test_only_the_listed_modules_name_a_game() -> None:
     found = {str(path.relative_to(ROOT)): naming_texts(path.read_text(encoding="utf-8")) for path in MODULES}
     naming = {module: texts for module, texts in found.items() if texts}

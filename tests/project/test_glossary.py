@@ -71,6 +71,7 @@ def test_all_terms_are_there_once() -> None:
     assert sorted(ENTRIES) == sorted(required)
 
 
+@pytest.mark.slow
 def test_the_code_uses_the_terms_and_has_the_named_classes_and_modules() -> None:
     assert [term for term in ENTRIES if not is_used(term)] == []
     assert [name for name in NAMED if not exists(name)] == []

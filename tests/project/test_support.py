@@ -48,6 +48,7 @@ def test_the_kind_of_database_is_selected(tmp_path: Path, monkeypatch: pytest.Mo
         database_of(tmp_path)
 
 
+@pytest.mark.slow
 def test_each_directory_has_its_own_database_until_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql: PostgreSQLServer
 ) -> None:

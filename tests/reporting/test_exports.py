@@ -242,6 +242,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+@pytest.mark.slow
 def test_all_files_of_a_tournament_are_protected(real: Path, tmp_path: Path) -> None:
     """All that runs and reports write: a file that they begin to write must be protected, too."""
     folder = Path(shutil.copytree(real, tmp_path / "out"))

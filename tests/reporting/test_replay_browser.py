@@ -188,6 +188,7 @@ def test_plays_in_real_time(browser: Browser, write: Write) -> None:
 # The tests' own means.
 
 
+@pytest.mark.slow
 def test_missing_browser_is_a_reason_to_skip_but_not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.support.browser.CHROMIUM", Path("/no/such/browser"))
     monkeypatch.delenv("CI", raising=False)

@@ -19,6 +19,7 @@ from tests.support.postgresql import PostgreSQLServer
 from tests.support.random_games import random_game
 from tests.support.store_locations import store_of_revision
 from tests.support.tampering import rechain, tampering
+from tests.support.tiers import slow
 from tournaments.config.load import load_tournament
 from tournaments.course.backup.database_migration import copy_tables
 from tournaments.database.sqlite import SQLiteFile
@@ -180,9 +181,13 @@ COLUMNS = {
     "line": "'0123456789abcdef'",
     "deficit_permille": "987",
 }
+QUICK_COLUMNS = ("key", "winner", "reason", "second_charged_us", "record", "opening")
 
 
-@pytest.mark.parametrize("column", [column.name for column in game.columns])
+@pytest.mark.parametrize(
+    "column",
+    [*QUICK_COLUMNS, *slow(*(column.name for column in game.columns if column.name not in QUICK_COLUMNS))],
+)
 def test_an_altered_column_of_the_store_is_found(copy: Path, column: str) -> None:
     execute(copy, f"UPDATE game SET {column} = {COLUMNS[column]} WHERE key = ?", KEY)
     result = invoke("verify", copy)
@@ -272,6 +277,7 @@ def test_the_tables_after_a_kill_are_old_if_the_clock_was_ahead_before(killed: P
     assert result.output.count(OLD) == len(TABLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_migrated", [False, True])
 def test_old_tables_of_a_store_that_had_no_chain(copy: Path, tmp_path: Path, *, is_migrated: bool) -> None:
     """The order of storing is not known then: the migration sorts by keys, and only the clock is left."""
@@ -291,6 +297,7 @@ def test_old_tables_of_a_store_that_had_no_chain(copy: Path, tmp_path: Path, *, 
     assert result.output.count(f"made from {GAMES - 1} games, there are {GAMES} now") == len(TABLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [(), ("results.json",)])
 def test_the_tables_of_a_run_with_more_rounds_that_was_killed_before_its_first_game(
     copy: Path, tmp_path: Path, gone: tuple[str, ...]
@@ -324,6 +331,7 @@ def test_the_tables_of_a_run_with_another_configuration_that_was_killed_before_i
     assert found(copy) == []
 
 
+@pytest.mark.slow
 def test_a_page_of_an_earlier_version_has_no_conclusion(tmp_path: Path) -> None:
     path = write_tournament(tmp_path, 'format = "knockout"\n' + CUP)
     out = tmp_path / "out"
@@ -341,6 +349,7 @@ def test_a_page_of_an_earlier_version_has_no_conclusion(tmp_path: Path) -> None:
     assert invoke("verify", out).exit_code == 1
 
 
+@pytest.mark.slow
 def test_tables_of_an_earlier_version_refer_to_an_anchor_without_games(copy: Path, tmp_path: Path) -> None:
     path = write_tournament(tmp_path, CUP + '[rating]\nanchor = "greedy"\n')
     assert invoke("tournament", "run", path, "--out", copy).exit_code == 0
@@ -387,6 +396,7 @@ def test_a_page_of_an_earlier_version_after_a_ruling_and_a_kill(tmp_path: Path, 
     assert invoke("verify", out).exit_code == 1
 
 
+@pytest.mark.slow
 def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:
     """The disk was full after three of them: results.json is the last one."""
     with Store(killed / "results.db", read_only=True) as store:
@@ -431,6 +441,7 @@ def test_altered_tables_are_no_old_tables(
     assert any(line.startswith(f"{altered[-1][0]}: line ") for line in found(copy))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_old_tables_that_were_altered(killed: Path, name: str) -> None:
     rewrite(killed / name, "greedy", "dreegy")

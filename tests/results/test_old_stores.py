@@ -248,6 +248,7 @@ def test_an_old_tournament_is_shown_verified_and_resumed(out: Path) -> None:
     assert verify(out)[1][-1] == f"{2 * GAMES} games verified, nothing wrong"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", ["0003", "0004"])
 def test_an_old_tournament_is_verified_without_a_chain(out: Path, revision: str) -> None:
     with store_of_revision(SQLiteFile(out / "results.db"), revision):

@@ -126,6 +126,7 @@ def test_results_can_be_read_in_a_folder_of_any_name(tmp_path: Path, name: bytes
     assert [folder.name for folder in tmp_path.iterdir()] == [os.fsdecode(name)]
 
 
+@pytest.mark.slow
 def test_after_a_run_that_ended(folder: Path) -> None:
     with Store(folder / "results.db") as store:
         store.add(make_record("one"), 1)
@@ -173,6 +174,7 @@ def after_each_copy(monkeypatch: pytest.MonkeyPatch, action: Callable[[int], obj
     monkeypatch.setattr(shutil, "copyfile", copyfile)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("always", [False, True])
 def test_a_file_that_changes_while_it_is_copied(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, always: bool

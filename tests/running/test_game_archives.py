@@ -182,6 +182,7 @@ LOST = PACKED.replace('"greedy"', '{ bot = "true", name = "leaver" }')
 """With a bot that exits at its start, and loses by that fault."""
 
 
+@pytest.mark.slow
 def test_the_standings_link_to_no_file_in_an_archive(tmp_path: Path) -> None:
     """Verification accepts links to files that were moved, as in the pages of earlier versions."""
     out = tmp_path / "out"

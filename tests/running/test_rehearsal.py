@@ -166,6 +166,7 @@ def resumed(tmp_path: Path, restored_signals: None) -> Sequence[str | Path]:
     return ("tournament", "run", path, "--out", tmp_path / "out", "--sandbox", "required")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_a_signal_in_the_rehearsal_of_a_resumed_tournament_keeps_its_games(
     resumed: Sequence[str | Path],

@@ -19,6 +19,7 @@ from referee.playing import Job, play_game
 from sample_bots import first_legal, launch
 from sample_bots.catalog import sample_bot_command
 from tests.support.confinement import UNHURRIED
+from tests.support.tiers import slow
 
 WAIT_S = 60
 """Bound of every wait: far more than a bot needs, so that a hanging bot fails the test."""
@@ -82,7 +83,7 @@ async def play(first: str, second: str, game: str) -> GameRecord:
         ("random:3", "first_legal", "kalamala+cap=40"),
         ("greedy", "random:3", "kalamala"),
         ("first_legal", "greedy", "kalamala+ko=none+cap=40"),
-        ("minimax:2", "random:1", "kalamala+cap=12"),
+        *slow(("minimax:2", "random:1", "kalamala+cap=12")),
     ],
 )
 async def test_whole_games(first: str, second: str, game: str) -> None:

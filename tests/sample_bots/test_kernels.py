@@ -199,6 +199,7 @@ def test_kept_kernels_are_copied_where_they_cannot_be_written(
     assert (scratch / "kernels" / "inner" / "code").read_bytes() == b"machine code"
 
 
+@pytest.mark.slow
 def test_without_numba_it_plays_in_plain_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PURE_VARIABLE, "1")
     command = sample_bot_command("strong")

@@ -20,6 +20,7 @@ from sample_bots.strong.kalah.engine import KalahEngine
 from sample_bots.strong.kalah.searcher import KalahSearcher, LimitMonitor, Settings
 from tests.sample_bots.test_strong_kalah_rules import seen_by_mover
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.tiers import slow
 
 SMALL_TABLE = 14
 PLAINEST = Settings(extra_cost=2, quiet_plies=0, late_moves=0, table_ends=False)
@@ -97,8 +98,8 @@ def plain_minimax(game: Kalah, state: KalahState, depth: int) -> int:
 @pytest.mark.parametrize(
     "spec",
     [
-        *("manchester", "kalah(3,3)", "kalah(3,3)+end=on-turn", "kalah(4,2)+empty-capture", "kalah(2,9)"),
-        *("kalah(5,2)+end=on-turn+empty-capture", "kalah(30,2)"),
+        *("kalah(3,3)", "kalah(3,3)+end=on-turn", "kalah(4,2)+empty-capture", "kalah(2,9)"),
+        *("kalah(5,2)+end=on-turn+empty-capture", *slow("manchester", "kalah(30,2)")),
     ],
 )
 @pytest.mark.parametrize("packed", [True, False])
@@ -129,6 +130,7 @@ def check_exact(game: Kalah, engine: KalahEngine, state: KalahState, known: dict
         assert sign * exact_value(game, after, known) == exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", EndRule)
 @pytest.mark.parametrize(
     "spec", ["kalah(3,2)", "kalah(3,2)+empty-capture", "kalah(2,4)", "kalah(5,1)+empty-capture"]

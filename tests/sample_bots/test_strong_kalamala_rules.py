@@ -96,6 +96,7 @@ def test_fillings_of_lines(line: int) -> None:
         assert legal_texts(game, state) == game.legal_moves(state)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     squares=st.lists(st.integers(0, 63), unique=True, max_size=16),

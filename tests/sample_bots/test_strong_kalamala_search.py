@@ -91,6 +91,7 @@ def test_cap_and_minimax(seed: int) -> None:
         assert found.value == plain_value(game, state, found.depth)
 
 
+@pytest.mark.slow
 def test_table_and_quiescence_find_the_same_end() -> None:
     """Decided games are worth the same with everything that makes the search fast."""
     decided = 0

@@ -296,6 +296,7 @@ for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
     assert await plays_and_says(report_bot(tmp_path / "bot", code)) == "all three"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="as another user, all of one's own can be read")
 @pytest.mark.parametrize("count", [MAX_COPIED_FILES - 1, MAX_COPIED_FILES])
 async def test_files_that_only_root_can_read(tmp_path: Path, count: int) -> None:

@@ -113,6 +113,7 @@ attempt("time", lambda: str(os.stat("old time").st_mtime_ns))
     assert resolve_bot(str(tmp_path / "bot"), tmp_path).digest == player.digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["file", "command"])
 async def test_bots_without_a_directory_of_their_own(tmp_path: Path, how: str) -> None:
     code = """

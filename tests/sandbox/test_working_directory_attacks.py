@@ -122,6 +122,7 @@ def swapped(victim: Player, host: Path, monkeypatch: pytest.MonkeyPatch) -> Call
     return swap_at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["file", "folder", "deep folder", "pipe"])
 @pytest.mark.parametrize("moment", ["after launch", "after await_sandbox"])
 async def test_files_that_become_links_while_the_sandbox_is_made_are_left_out(

@@ -255,6 +255,7 @@ def test_head_to_head_of_matches() -> None:
 # The file and the commands
 
 
+@pytest.mark.slow
 def test_a_tournament_with_match_points(tmp_path: Path) -> None:
     """Each bot has one bye of 2 match points; the table shows both columns everywhere."""
     file = write_tournament(tmp_path, CUP)

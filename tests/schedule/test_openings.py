@@ -174,6 +174,7 @@ def test_time_lines_come_before_each_line_that_gives_a_turn() -> None:
 # Real bots.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bots", "spec", "opening"),
     [

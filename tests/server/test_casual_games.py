@@ -190,6 +190,7 @@ async def test_thinking_people_hold_no_slot_and_give_way_to_others(
         assert sum(table.session is not None for table in tables) <= 2
 
 
+@pytest.mark.slow
 async def test_a_bot_answers_a_move_that_is_made_just_when_another_session_needs_its_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +387,7 @@ async def test_only_the_operator_sees_why_the_server_cannot_run_a_bot(
         assert [one.why for one in casual._context.failures.newest()] == [str(error)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("started_workers")
 async def test_a_worker_that_cannot_be_started_ahead_ends_no_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -436,6 +438,7 @@ async def test_a_game_goes_on_after_a_move_whose_commit_was_not_confirmed(
             assert store.by_address(table.game.address) == table.game
 
 
+@pytest.mark.slow
 async def test_a_bot_answers_a_move_whose_commit_was_not_confirmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def test_pages_say_so_and_work_again_without_a_restart(tmp_path: Path, postgresq
             assert "Traceback" not in errors, errors
 
 
+@pytest.mark.slow
 def test_doctor_looks_at_a_data_directory(tmp_path: Path) -> None:
     with Course(Database(tmp_path).course(), FAST_PASSWORDS):
         pass
@@ -286,6 +287,7 @@ async def test_a_stop_whose_answer_was_lost_with_the_connection_holds(
             await harness.until_state(cup.id, FINISHED)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick_rulings")
 @pytest.mark.parametrize("is_ruled_on", [False, True])
 @pytest.mark.parametrize(("action", "state"), [("pause", PAUSED), ("cancel", CANCELLED)])
@@ -342,6 +344,7 @@ STARTS = [
 Start = Callable[[TournamentManager, int], Awaitable[object]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state", "start", "games"), STARTS)
 async def test_a_start_whose_answer_was_lost_with_the_connection_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: CompetitionState, start: Start, games: int
@@ -357,6 +360,7 @@ async def test_a_start_whose_answer_was_lost_with_the_connection_holds(
             assert (found.state, found.message) == (FINISHED, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state", "start", "games"), STARTS)
 async def test_a_start_that_was_not_stored_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: CompetitionState, start: Start, games: int

@@ -127,6 +127,7 @@ async def test_a_bot_joins_though_the_courses_database_fails(tmp_path: Path, dat
         assert faults_after_ruling >= 3  # the competitor, the entry and their commit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "games"),
     [
@@ -328,6 +329,7 @@ async def back_up_during(
         await trio.to_thread.run_sync(make)
 
 
+@pytest.mark.slow
 @pytest.mark.any_database
 async def test_a_tournament_that_ended_during_the_backup_is_completed_after_the_restore(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

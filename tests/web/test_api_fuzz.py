@@ -162,10 +162,8 @@ def _of_known(case: Case, which: int) -> Case:
     return case
 
 
-@pytest.mark.parametrize(
-    "role",
-    [pytest.param("student", marks=pytest.mark.slow), *(role for role in EXAMPLES if role != "student")],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("role", EXAMPLES)
 def test_other_methods_are_refused_with_the_allowed_ones(api: Api, role: str) -> None:
     for path in {operation.path for operation in OPERATIONS}:
         address = path.format(id=1, slug="cup", key="r001-1v2")

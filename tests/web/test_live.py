@@ -146,6 +146,7 @@ def reset_password(world: World) -> None:
     use_link(world.course, link, "another long password", NOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "change"),
     [
