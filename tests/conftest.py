@@ -29,6 +29,7 @@ from tests.support.databases import (
 )
 from tests.support.failure_report import add_conversations
 from tests.support.postgresql import PostgreSQLServer, shared_server
+from tests.support.tiers import slow
 from tests.support.warm_workers import fork_workers_from_a_warm_process, open_started_context
 from tournaments.database.base import Location
 from tournaments.database.location import Database
@@ -163,7 +164,7 @@ def postgresql() -> PostgreSQLServer:
     return shared_server()
 
 
-BOTH_KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+BOTH_KINDS = ["sqlite", *slow("postgresql")]
 """A PostgreSQL server takes seconds to start in each test process; a few quick tests name it themselves."""
 
 

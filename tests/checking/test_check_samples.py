@@ -17,6 +17,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import AUTO, find_sandbox
 from tests.support.confinement import UNHURRIED, reading_bot
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.tiers import slow
 from tournaments.bots.resolve import resolve_bot
 from tournaments.checking import scenario_runner
 from tournaments.checking.check import check_bot
@@ -145,9 +146,7 @@ while True:
 """Bot that waits for its lines as event loops do, and moves first with South's first pit that holds seeds."""
 
 
-@pytest.mark.parametrize(
-    "control", [TimeControl(move_s=0.4), pytest.param(TimeControl(game_s=1.0), marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("control", [TimeControl(move_s=0.4), *slow(TimeControl(game_s=1.0))])
 def test_a_bot_that_polls_for_its_lines_is_checked_in_full_games(
     monkeypatch: pytest.MonkeyPatch, control: TimeControl
 ) -> None:

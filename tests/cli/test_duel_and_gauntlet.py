@@ -23,6 +23,7 @@ from tests.support.builders import (
     run_command,
 )
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.tiers import slow
 from tournaments import Results
 from tournaments.analysis.ladder_position import LevelResult
 from tournaments.analysis.standing import Estimate
@@ -112,7 +113,7 @@ def test_bad_input(arguments: str, complaint: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["duel greedy version2", pytest.param("gauntlet version2 --levels 1", marks=pytest.mark.slow)],
+    ["duel greedy version2", *slow("gauntlet version2 --levels 1")],
 )
 @pytest.mark.parametrize("change", ["open('learned.txt', 'a').write('x')", "os.unlink('bot.toml')"])
 def test_a_bot_whose_files_change_meanwhile_is_named(arguments: str, change: str) -> None:

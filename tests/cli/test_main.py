@@ -21,6 +21,7 @@ from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, run_command, w
 from tests.support.ordinary_user import as_ordinary_user
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.processes import HEEDING, all_end, descendants, open_pidfds
+from tests.support.tiers import slow
 from tournaments.cli import main as main_module
 from tournaments.cli import solve
 from tournaments.cli.main import COMMANDS, main
@@ -132,7 +133,7 @@ def test_an_interrupt_of_the_interpreters_own_doings_shows_no_traceback(error: s
 
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGTERM, signal.SIGHUP))],
+    [signal.SIGINT, *slow(signal.SIGTERM, signal.SIGHUP)],
 )
 def test_a_signal_during_a_build_ends_the_build(number: signal.Signals) -> None:
     Path("bot").mkdir()

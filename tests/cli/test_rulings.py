@@ -220,7 +220,7 @@ def test_a_late_bot_plays_all_its_games(out: Path, games: int) -> None:
     is_clean(out)
 
 
-@of("swiss", pytest.param("ladder", marks=pytest.mark.slow))
+@of("swiss", *slow("ladder"))
 def test_a_late_bot_is_paired_from_the_next_round_on(out: Path) -> None:
     """All three rounds were paired: it waits for a fourth, and changes none of them."""
     before = kept(out)
@@ -248,9 +248,7 @@ def test_a_late_bot_that_plays_in_the_last_round_is_nothing_unexpected(cups: Cal
     assert len(list(unexpected(tournament, [replace(late, round=5)]))) == 1
 
 
-@pytest.mark.parametrize(
-    ("option", "played"), [pytest.param("--annul", 0, marks=pytest.mark.slow), ("--keep", 4)]
-)
+@pytest.mark.parametrize(("option", "played"), [*slow(("--annul", 0)), ("--keep", 4)])
 def test_a_new_version_takes_the_place_of_the_old_one(out: Path, option: str, played: int) -> None:
     said = do("add", out, "minimax:1", "--replaces", "greedy", option, "--why", "a bug was fixed")
     count = "still count" if played else "count for nobody"

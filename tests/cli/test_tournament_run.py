@@ -21,6 +21,7 @@ import trio
 from referee.sandbox.bubblewrap import Sandbox
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
 from tests.support.processes import all_end, descendants, open_pidfds
+from tests.support.tiers import slow
 from tournaments.cli.tournament import run
 from tournaments.cli.tournament.engine_options import EngineOptions, Notify
 from tournaments.cli.tournament.live import PLAIN_FAULTS
@@ -526,7 +527,7 @@ def test_on_a_dumb_terminal_there_are_plain_lines(tmp_path: Path) -> None:
 # The end of the output
 
 
-@pytest.mark.parametrize("edits_tournament", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("edits_tournament", [*slow(False), True])
 def test_a_bot_whose_file_changes_meanwhile_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits_tournament: bool
 ) -> None:

@@ -12,6 +12,7 @@ from tests.support.courses import FAST_PASSWORDS as PASSWORDS
 from tests.support.courses import NOW, add_account, add_student, add_version, decide, note
 from tests.support.postgresql import PostgreSQLServer
 from tests.support.random_games import random_game
+from tests.support.tiers import slow
 from tournaments.course.backup.database_migration import Moved, MoveError, contents, move
 from tournaments.course.casual_games import CasualPlayer
 from tournaments.course.challenges import Side
@@ -72,7 +73,7 @@ def empty(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[D
         yield database
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["sqlite", *slow("postgresql")])
 def test_all_rows_are_moved(
     kind: str, source: Database, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

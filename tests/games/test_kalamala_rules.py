@@ -14,6 +14,7 @@ from referee.judge.results import Reason
 from tests.games.naive_kalamala import NaiveKalamala, effect, naive_perft, square_of
 from tests.support.judging import Judged
 from tests.support.paths import TEST_DATA
+from tests.support.tiers import slow
 
 _GOLDEN = tomllib.loads((TEST_DATA / "kalamala_positions.toml").read_text(encoding="utf-8"))
 POSITIONS: list[dict[str, Any]] = _GOLDEN["position"]
@@ -121,7 +122,7 @@ def test_perft(variant: dict[str, Any], depth: int) -> None:
     ("variant", "depth"),
     [
         *((variant, depth) for variant in _PERFT["variant"] for depth in (1, 2)),
-        pytest.param(_PERFT["variant"][0], 3, marks=pytest.mark.slow),  # about 5 s
+        *slow((_PERFT["variant"][0], 3)),  # about 5 s
     ],
 )
 def test_naive_perft(variant: dict[str, Any], depth: int) -> None:

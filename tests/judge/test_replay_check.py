@@ -114,14 +114,9 @@ def recorded(
     ("what", "seat"),
     [
         *(("pit-8", 0), ("hang", 1), ("exit-off-turn", 0), ("close-input", 1), ("exit-at-once", 0)),
-        *(
-            pytest.param(what, seat, marks=pytest.mark.slow)
-            for what, seat in (
-                *(("no-line-feed", 0), ("exit", 1), ("kill-self", 1), ("close-output", 0)),
-                *(("child-keeps-output", 0), ("endless-line", 1), ("move-at-start", 1)),
-                *(("pieces", 0), ("stderr-flood", 1), ("exit-at-once", 1)),
-            )
-        ),
+        *slow(("no-line-feed", 0), ("exit", 1), ("kill-self", 1), ("close-output", 0), ("exit-at-once", 1)),
+        *slow(("child-keeps-output", 0), ("endless-line", 1), ("move-at-start", 1), ("pieces", 0)),
+        *slow(("stderr-flood", 1)),
     ],
 )
 async def test_real_games_with_faults_follow(what: str, seat: int) -> None:

@@ -18,6 +18,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import TIERS, UNHURRIED, outcome, reading_bot, sandbox_of
 from tests.support.paths import REPOSITORY_ROOT, SUPPORT
 from tests.support.processes import command_lines_with
+from tests.support.tiers import slow
 
 CONTROL = TimeControl(move_s=20, start_s=60)
 HURRIED = TimeControl(move_s=0.6, margin_s=0.05, start_s=60, setup_s=0.05)
@@ -148,7 +149,7 @@ def lingering(folder: Path) -> Sandbox:
 
 @pytest.mark.parametrize(
     "scripts",
-    [("exit 3 # late", "exit 3"), pytest.param(("exit 3", "exit 3 # late"), marks=pytest.mark.slow)],
+    [("exit 3 # late", "exit 3"), *slow((("exit 3", "exit 3 # late"),))],
 )
 async def test_no_crash_at_the_start_wins_by_a_sandbox_that_ends_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripts: tuple[str, str]

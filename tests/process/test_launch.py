@@ -27,6 +27,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import TIERS, needs_sandbox, outcome, reading_bot, sandbox_of
 from tests.support.paths import SUPPORT
 from tests.support.processes import kill_all_with, living_with
+from tests.support.tiers import slow
 
 pytestmark = pytest.mark.usefixtures("patient_referee")
 
@@ -138,7 +139,7 @@ def both_ends_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("both_ends_awaited")
 @pytest.mark.parametrize("tier", TIERS)
-@pytest.mark.parametrize("problem", ["missing", pytest.param("loader", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("problem", ["missing", *slow("loader")])
 async def test_two_bots_that_cannot_be_run_draw(tmp_path: Path, problem: str, tier: str) -> None:
     """The program without a loader fails inside the sandbox, where one of the two ends first."""
     command = program_that_cannot_run(tmp_path, problem)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.builders import KALARENA, invoke, kalarena, one_object, write_tournament
 from tests.support.processes import HEEDING, command_lines_with
+from tests.support.tiers import slow
 
 LIMIT_S = 300
 """Nothing waits that long unless it has failed."""
@@ -38,9 +39,7 @@ def wait_for_bot(mark: str) -> list[int]:
     ("number", "sandbox"),
     [
         (signal.SIGINT, "auto"),
-        pytest.param(signal.SIGTERM, "off", marks=pytest.mark.slow),
-        pytest.param(signal.SIGTERM, "auto", marks=pytest.mark.slow),
-        pytest.param(signal.SIGHUP, "off", marks=pytest.mark.slow),
+        *slow((signal.SIGTERM, "off"), (signal.SIGTERM, "auto"), (signal.SIGHUP, "off")),
     ],
 )
 def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int, sandbox: str) -> None:
@@ -56,7 +55,7 @@ def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int, sandbox
     assert command_lines_with(mark) == []
 
 
-@pytest.mark.parametrize("name", ["game.json", pytest.param("game.msgpack", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["game.json", *slow("game.msgpack")])
 def test_a_game_that_is_stopped_leaves_its_record_without_a_verdict(tmp_path: Path, name: str) -> None:
     mark = f"slow-{os.getpid()}-{tmp_path.name}"
     (tmp_path / f"{mark}.py").write_text("import sys, time\nfor line in sys.stdin:\n    time.sleep(600)\n")
@@ -127,7 +126,7 @@ def test_sigchld_ignored_by_a_parent_does_no_harm(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("own", ["os.setsid()", pytest.param("os.setpgid(0, 0)", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("own", ["os.setsid()", *slow("os.setpgid(0, 0)")])
 def test_children_that_left_the_group_are_ended_after_the_game(tmp_path: Path, own: str) -> None:
     mark = f"left-{os.getpid()}-{tmp_path.name}"
     child = f"import os, time; {own}; open('alive', 'w').write('x'); time.sleep(600)  # {mark}"

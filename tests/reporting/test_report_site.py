@@ -12,6 +12,7 @@ import pytest
 
 from tests.reporting.reports import Page, files_of, made, mixed, records_of, report, some, summary_of
 from tests.support.tampering import tampering
+from tests.support.tiers import slow
 from tournaments.reporting.site import site
 from tournaments.reporting.site.pages import Pages
 from tournaments.reporting.site.times import game_times
@@ -151,7 +152,7 @@ def test_a_disk_that_takes_no_assets(directory: Path, monkeypatch: pytest.Monkey
     assert left(directory) == ["report", "results.db"]
 
 
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("processes", [1, *slow(2)])
 def test_errors_of_the_processes_that_write_pages(
     directory: Path, monkeypatch: pytest.MonkeyPatch, processes: int
 ) -> None:

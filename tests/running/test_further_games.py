@@ -9,13 +9,14 @@ import pytest
 from referee.games.plugins import GAMES_VARIABLE
 from tests.support.builders import invoke, kalarena, write_tournament
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.tiers import slow
 
 pytestmark = pytest.mark.usefixtures("game_catalog")
 
 EXAMPLES = REPOSITORY_ROOT / "tournaments" / "examples" / "games"
 
 
-@pytest.mark.parametrize("game", ["oware", pytest.param("connect-four", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("game", ["oware", *slow("connect-four")])
 def test_a_tournament_is_played_reported_and_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
 ) -> None:

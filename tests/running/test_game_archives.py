@@ -11,6 +11,7 @@ import pytest
 from referee.judge.record_rows import KeptFile
 from tests.reporting.reports import Page
 from tests.support.builders import invoke, make_record, write_tournament
+from tests.support.tiers import slow
 from tournaments.results import game_archives
 from tournaments.results.game_archives import ArchivePlan, GameFilesReader, write_games
 from tournaments.results.game_files import GAMES, GameFilesError, write_game_files
@@ -92,9 +93,7 @@ def test_further_games_fill_the_last_archive(out: Path, tmp_path: Path) -> None:
     assert verified(out)[0] == 0
 
 
-@pytest.mark.parametrize(
-    "damage", ["missing", *(pytest.param(one, marks=pytest.mark.slow) for one in ("cut", "other boot"))]
-)
+@pytest.mark.parametrize("damage", ["missing", *slow("cut", "other boot")])
 def test_the_next_run_writes_archives_that_differ(out: Path, tmp_path: Path, damage: str) -> None:
     path = out / GAMES / FIRST
     whole = path.read_bytes()

@@ -24,6 +24,7 @@ from sample_bots.evaluation import (
 )
 from sample_bots.random_bot import random_mover
 from sample_bots.search import DECIDED, AlphaBeta, Evaluation, static_value
+from tests.support.tiers import slow
 
 KALAMALA = parse_game("kalamala")
 MANCHESTER = parse_game("manchester")
@@ -211,10 +212,9 @@ def test_random_without_a_seed_differs_from_run_to_run() -> None:
     [
         (MANCHESTER, "greedy", "random", 8),
         (MANCHESTER, "minimax:4", "greedy", 8),
-        pytest.param(MANCHESTER, "minimax:4", "minimax:2", 20, marks=pytest.mark.slow),
+        *slow((MANCHESTER, "minimax:4", "minimax:2", 20)),
         (KALAMALA, "greedy", "first_legal", 2),
-        pytest.param(KALAMALA, "greedy", "random", 4, marks=pytest.mark.slow),
-        pytest.param(KALAMALA, "minimax:2", "random", 4, marks=pytest.mark.slow),
+        *slow((KALAMALA, "greedy", "random", 4), (KALAMALA, "minimax:2", "random", 4)),
     ],
 )
 def test_strength(game: AnyGame, stronger: str, weaker: str, openings: int) -> None:

@@ -10,6 +10,7 @@ from referee.games.kalah import SWAP, Kalah, KalahState, Phase
 from sample_bots.strong.engine import SearchLimits
 from sample_bots.strong.kalah.engine import KalahEngine
 from sample_bots.strong.kalah.first_turns import stored_values
+from tests.support.tiers import slow
 
 SMALL_TABLE = 14
 
@@ -29,10 +30,7 @@ VARIANTS = [
     for board in [("(4,2)", "(6,4)", "(2,7)", "(3,3)")[(number + number // 4) % 4]]
 ] + [
     *("manchester", "bga", "kalah(1,1)+pie", "kalah(1,100)+pie"),
-    *(
-        pytest.param(spec, marks=pytest.mark.slow)
-        for spec in ("kalah(30,1)+pie", "kalah(30,100)", "manchester(30,100)")
-    ),
+    *slow("kalah(30,1)+pie", "kalah(30,100)", "manchester(30,100)"),
 ]
 
 

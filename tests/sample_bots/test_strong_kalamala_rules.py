@@ -18,6 +18,7 @@ from sample_bots.strong.kalamala.position import key_of, search_tables
 from sample_bots.strong.kalamala.turns import count_lines, key_after, play, take_back
 from tests.sample_bots.strong_kalamala import board, codes, legal_texts, may_be_played, memory, set_up_state
 from tests.support.paths import TEST_DATA
+from tests.support.tiers import slow
 
 PERFT: list[dict[str, Any]] = tomllib.loads((TEST_DATA / "kalamala_perft.toml").read_text("utf-8"))["variant"]
 GOLDEN: list[dict[str, Any]] = tomllib.loads((TEST_DATA / "kalamala_positions.toml").read_text("utf-8"))[
@@ -60,7 +61,7 @@ def assert_same(game: Kalamala, state: KalamalaState) -> None:
         set_up_state(game, state)
 
 
-@pytest.mark.parametrize("spec", [pytest.param(SPECS[0], marks=pytest.mark.slow), *SPECS[1:]])
+@pytest.mark.parametrize("spec", [*slow(SPECS[0]), *SPECS[1:]])
 def test_random_games(spec: str) -> None:
     game = game_of(spec)
     dice = random.Random(spec)

@@ -22,6 +22,7 @@ from sample_bots.strong.kalamala.memory import ALL_FEATURES, USE_QUIESCENCE, USE
 from sample_bots.strong.kalamala.search import quiescence, search
 from sample_bots.strong.kalamala.turns import count_lines
 from tests.sample_bots.strong_kalamala import memory, set_up_state
+from tests.support.tiers import slow
 
 BITS = 12
 """A small table: positions do drop out of it."""
@@ -69,7 +70,7 @@ def few_stones(game: Kalamala, seed: int) -> KalamalaState:
     raise AssertionError("no such state")
 
 
-@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [*slow(0), 1, 2, 3, 4])
 @pytest.mark.parametrize("spec", ["kalamala", "kalamala+ko=basic"])
 def test_without_its_tricks_it_is_minimax(spec: str, seed: int) -> None:
     game = game_of(spec)

@@ -23,6 +23,7 @@ from tests.support.builders import quick_sample_bot
 from tests.support.confinement import UNHURRIED, needs_sandbox, outcome
 from tests.support.ordinary_user import as_ordinary_user
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.tiers import slow
 from tournaments.bots.resolve import resolve_bot
 
 GAMES = ("kalah(3,2)", "kalamala")
@@ -152,7 +153,7 @@ def directory_bot(folder: Path, kind: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kind", ["shell", *(pytest.param(kind, marks=pytest.mark.slow) for kind in FILES)])
+@pytest.mark.parametrize("kind", ["shell", *slow(*FILES)])
 async def test_bots_that_only_their_owner_can_read(tmp_path: Path, kind: str) -> None:
     folder = directory_bot(tmp_path / "bots" / kind, kind)
     await plays_and_says(resolve_bot(str(folder), tmp_path))

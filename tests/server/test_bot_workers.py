@@ -30,6 +30,7 @@ from tests.support.databases import database_of
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.processes import living_with
 from tests.support.random_games import random_game
+from tests.support.tiers import slow
 from tournaments.bots.errors import BotError
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile
@@ -228,9 +229,7 @@ async def test_a_worker_that_takes_too_long_ends_with_all_its_processes(jobs: Jo
 
 
 @pytest.mark.parametrize("what", ["build", "game"])
-@pytest.mark.parametrize(
-    "tier", [*(pytest.param(tier, marks=pytest.mark.slow) for tier in ("bare", "weak")), "confined"]
-)
+@pytest.mark.parametrize("tier", [*slow("bare", "weak"), "confined"])
 async def test_a_cancelled_check_leaves_no_process(jobs: Jobs, tier: str, what: str) -> None:
     mark = lasting_command(2)
     program = f"import os; os.system('setsid {mark} & {mark}')"

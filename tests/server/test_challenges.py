@@ -17,6 +17,7 @@ from referee.judge.clock import Clock, TimeControl
 from referee.judge.results import Player
 from tests.server.harness import LIMIT_S, Harness, first_games, open_harness, until
 from tests.support.courses import NOW
+from tests.support.tiers import slow
 from tournaments.course.model import (
     BotChoice,
     Challenge,
@@ -124,7 +125,7 @@ def games(harness: Harness) -> list[GameSummary]:
         return store.games()
 
 
-@pytest.mark.parametrize("real_games", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("real_games", [False, *slow(True)])
 async def test_a_challenge_is_played_in_pairs_and_counted(
     tmp_path: Path, database: Database, real_games: bool
 ) -> None:

@@ -25,6 +25,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from tests.server.harness import LIMIT_S, until, until_gone
 from tests.support.confinement import UNHURRIED, needs_sandbox, outcome, reading_bot
 from tests.support.processes import living_with
+from tests.support.tiers import slow
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import EngineError
 from tournaments.engines.local import LocalEngine, open_local_engine
@@ -64,7 +65,7 @@ async def play_first_legal_moves(game: SeatedGame, opening: str = "") -> GameFol
 
 @pytest.mark.parametrize(
     ("seat", "opening"),
-    [(0, ""), (1, "3"), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, ""), (0, "3 1")))],
+    [(0, ""), (1, "3"), *slow((1, ""), (0, "3 1"))],
 )
 async def test_a_whole_game_against_a_confined_bot(tmp_path: Path, seat: int, opening: str) -> None:
     async with engine_in(tmp_path) as engine:

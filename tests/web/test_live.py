@@ -18,6 +18,7 @@ from referee.playing import Job
 from tests.support.builders import make_player
 from tests.support.courses import NOW, use_link
 from tests.support.random_games import game_of_length, random_game
+from tests.support.tiers import slow
 from tests.web.played_course import Played, open_played
 from tests.web.site import World
 from tournaments.course.model import LinkPurpose
@@ -319,7 +320,7 @@ async def test_too_many_watchers_of_a_game_are_sent_away(
     assert int(answer.headers["retry-after"]) > 0
 
 
-@pytest.mark.parametrize("watchers", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("watchers", [10, *slow(100)])
 async def test_all_watchers_of_a_fast_game_see_every_move(played: Played, watchers: int) -> None:
     record = game_of_length(SMALL, 12)
     channel = start(played, record)
