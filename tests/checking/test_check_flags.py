@@ -11,6 +11,7 @@ from referee.judge.limits import Limits
 from referee.sandbox.detection import AUTO, find_sandbox
 from tests.support import scripted_bot
 from tests.support.confinement import UNHURRIED, reading_bot
+from tests.support.tiers import slow_but
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Report, Status
 from tournaments.checking.scenarios import Settings
@@ -130,9 +131,7 @@ def test_the_bot_passes_without_a_flag() -> None:
     assert report.count(Status.WARNING) == 0
 
 
-@pytest.mark.parametrize(
-    "flag", [flag if flag in QUICK else pytest.param(flag, marks=pytest.mark.slow) for flag in FLAGS]
-)
+@pytest.mark.parametrize("flag", slow_but(QUICK, FLAGS))
 def test_each_flag_fails_with_a_sentence_of_its_own(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     item, words = FLAGS[flag]
     if flag in OFF_TURN:  # else the opponent moves on before a bot that the host keeps waiting misbehaves

@@ -8,6 +8,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.sandbox.detection import AUTO, find_sandbox
 from tests.support.confinement import UNHURRIED
+from tests.support.tiers import slow_but
 from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Report, Status
@@ -146,10 +147,7 @@ def test_the_program_without_a_mistake_passes(tmp_path: Path) -> None:
     assert report.count(Status.WARNING) == 0
 
 
-@pytest.mark.parametrize(
-    "mistake",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MISTAKES],
-)
+@pytest.mark.parametrize("mistake", slow_but(QUICK, MISTAKES))
 def test_a_mistake_is_named(tmp_path: Path, mistake: str) -> None:
     program, item, words, advice = MISTAKES[mistake]
     control, limits = HURRIED if mistake in LATE else CONTROL, Limits() if mistake in STAYS else UNHURRIED

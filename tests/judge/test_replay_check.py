@@ -50,7 +50,7 @@ from tests.support.builders import make_player, make_record
 from tests.support.judging import CONTROL as JUDGED_CONTROL
 from tests.support.judging import Judged
 from tests.support.paths import TEST_DATA
-from tests.support.tiers import slow
+from tests.support.tiers import slow, slow_but
 from tests.support.transcripts import Transcript
 
 SMALL = "manchester(3,2)"
@@ -633,7 +633,7 @@ KINDS = list(records())
 QUICK_KINDS = ("swapped", "early_lines", "exit", "memory", "starved", "neither_runnable")
 
 
-@pytest.mark.parametrize("kind", [*QUICK_KINDS, *slow(*(kind for kind in KINDS if kind not in QUICK_KINDS))])
+@pytest.mark.parametrize("kind", slow_but(QUICK_KINDS, KINDS))
 def test_every_alteration_of_one_field_or_row_is_noticed(kind: str) -> None:
     for one in alterations(kind):
         check_altered(one)

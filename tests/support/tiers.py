@@ -1,5 +1,7 @@
 """Cases of a parametrized test in the tier ``slow``."""
 
+from collections.abc import Collection
+
 import pytest
 
 
@@ -9,3 +11,9 @@ def slow(*values: object) -> list[object]:
         pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)
         for value in values
     ]
+
+
+def slow_but(quick: Collection[str], values: Collection[str]) -> list[object]:
+    """Return values for ``parametrize``, of which all but the quick ones are cases of the slow tier."""
+    assert set(quick) <= set(values)
+    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]

@@ -19,7 +19,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.tiers import slow
+from tests.support.tiers import slow_but
 from tests.web.played_course import Played
 from tests.web.site import ORIGIN, World
 from tournaments.course.challenges import Side
@@ -248,7 +248,7 @@ def word_of(answer: httpx2.Response) -> str:
     return WORDS.get(answer.status_code, str(answer.status_code))
 
 
-@pytest.mark.parametrize("who", ["visitor", "student", *slow("public", "other", "lecturer", "admin")])
+@pytest.mark.parametrize("who", slow_but(("visitor", "student"), WHO))
 async def test_every_route_as_everybody(played: Played, who: str) -> None:
     world = played.world
     if who == "public":
